@@ -1,0 +1,1012 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The lab's init: one process that plays the server, the phone's applications
+ * and the observer.
+ *
+ * The kernel parameter lab_out=DIR reaches it as an environment variable: the
+ * host folder with spec ("key value..." lines written by drwalab/guest.py) and
+ * setup.sh, where the results go too.
+ *
+ * It prepares the file systems, lets setup.sh build the network (namespaces
+ * server, router and phone), opens its sockets in those namespaces and serves
+ * all of them from one epoll loop, so that no scheduling decision can come
+ * between two events of the same virtual instant. Results are lines in
+ * the file raw: a letter that names the record, then numbers; times are
+ * microseconds since the flows started.
+ *
+ *   b rtt_us				idle probe: the base RTT
+ *   p sent_us rtt_us			answered probe
+ *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
+ *   q t_us backlog_bytes		downlink queue
+ *   f flow port			local port of a download on the phone
+ *   o start_us fct_us bytes		fetched object
+ *   u received_bytes			the upload, at the end
+ *   r flow retransmits			at the end
+ *   n sent lost			probes, at the end
+ *   d packets bytes drops		downlink queue, at the end
+ *   end				the run is complete
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef TCP_CONGESTION
+#define TCP_CONGESTION 13
+#endif
+
+enum {
+	PORT_BULK = 5001,
+	PORT_OBJECT,
+	PORT_UPLOAD,
+	PORT_PROBE,
+};
+
+enum {
+	MAX_FLOWS = 256,
+	MAX_SIZES = 32,
+	MAX_EVENTS = 64,
+	MAX_PROBES = 1 << 20,
+	CHUNK = 256 << 10,
+	BASE_PROBES = 3,
+	SNAPLEN = 160,
+	FREQUENCY_HZ = 1000000,
+};
+
+/* Attributes of net/sched/sch_lablink.c */
+enum { LINK_RATE_BPS = 1, LINK_TRACE, LINK_LIMIT, LINK_START };
+
+enum kind {
+	LISTEN_BULK, LISTEN_OBJECT, LISTEN_UPLOAD,
+	BULK_SENDER, BULK_READER,
+	OBJECT_SERVER, OBJECT_CLIENT,
+	UPLOAD_SENDER, UPLOAD_READER,
+	PROBE_CLIENT, PROBE_ECHO,
+	TAP, TIMER,
+};
+
+struct conn {
+	enum kind kind;
+	int fd;
+	int flow;
+	uint64_t received;
+	uint64_t left;		/* object: bytes still to send or to receive */
+	uint8_t request[8];
+	unsigned int request_len;
+	FILE *pcap;
+};
+
+struct link_spec {
+	const char *ns, *dev;
+	uint64_t rate_bps;
+	uint32_t limit;
+	char trace[512];
+	bool set;
+};
+
+struct event {
+	int64_t at_us;
+	struct link_spec *link;
+	uint64_t rate_bps;
+	char command[1024];
+};
+
+static struct {
+	int64_t duration_us, probe_us, sample_us, think_us, object_start_us;
+	int flows, sizes, events;
+	uint64_t size[MAX_SIZES];
+	struct event event[MAX_EVENTS];
+	struct link_spec down, up;
+	char cc[32], phone_cc[32], child[512];
+	bool ipv6, upload, keep_alive, pcap, trace;
+} spec = {
+	.probe_us = 50000, .sample_us = 100000, .think_us = 2000000,
+	.down = { .ns = "router", .dev = "cell0" },
+	.up = { .ns = "phone", .dev = "rmnet0" },
+	.cc = "cubic",
+	.phone_cc = "cubic",
+};
+
+static FILE *raw;
+static int ep, timer_fd;
+static int64_t t0_us;
+static struct conn readers[MAX_FLOWS], senders[MAX_FLOWS];
+static struct conn object, upload_sender, upload_reader, probe;
+static int next_event, next_size;
+static int64_t next_probe_us, next_sample_us, next_object_us;
+static uint32_t probes_sent, probes_answered;
+static char chunk[CHUNK];
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	printf("agent: ");
+	vprintf(fmt, ap);
+	printf(": %s\n", strerror(errno));
+	va_end(ap);
+	fflush(NULL);
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static int64_t now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * FREQUENCY_HZ + ts.tv_nsec / 1000;
+}
+
+static void enter(const char *ns)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die("namespace %s", ns);
+	close(fd);
+}
+
+static void shell(const char *command)
+{
+	int status = system(command);
+
+	if (status) {
+		errno = 0;
+		die("command failed (status %d): %s", status, command);
+	}
+}
+
+static void watch(struct conn *c, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = c };
+
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev))
+		die("epoll");
+}
+
+/* Addresses: 10.0.1.1 / fd00:1::1 server, 10.0.2.2 / fd00:2::2 phone. */
+static socklen_t server_address(struct sockaddr_storage *ss, int port)
+{
+	memset(ss, 0, sizeof(*ss));
+	if (spec.ipv6) {
+		struct sockaddr_in6 *a = (void *)ss;
+
+		a->sin6_family = AF_INET6;
+		a->sin6_port = htons(port);
+		inet_pton(AF_INET6, "fd00:1::1", &a->sin6_addr);
+		return sizeof(*a);
+	} else {
+		struct sockaddr_in *a = (void *)ss;
+
+		a->sin_family = AF_INET;
+		a->sin_port = htons(port);
+		inet_pton(AF_INET, "10.0.1.1", &a->sin_addr);
+		return sizeof(*a);
+	}
+}
+
+static int new_socket(int type)
+{
+	int fd = socket(spec.ipv6 ? AF_INET6 : AF_INET,
+			type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		die("socket");
+	return fd;
+}
+
+static void set_cc(int fd, const char *cc)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
+		die("congestion control %s", cc);
+}
+
+static void serve(enum kind kind, int port)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct sockaddr_storage ss;
+	int one = 1;
+
+	c->kind = kind;
+	c->fd = new_socket(kind == PROBE_ECHO ? SOCK_DGRAM : SOCK_STREAM);
+	setsockopt(c->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(c->fd, (void *)&ss, server_address(&ss, port)))
+		die("bind %d", port);
+	if (kind != PROBE_ECHO) {
+		set_cc(c->fd, spec.cc);
+		if (listen(c->fd, MAX_FLOWS))
+			die("listen %d", port);
+	}
+	watch(c, EPOLLIN);
+}
+
+static int local_port(int fd, bool peer)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (peer ? getpeername(fd, (void *)&ss, &len) :
+		   getsockname(fd, (void *)&ss, &len))
+		return -1;
+	/* The port stands at the same place in both families. */
+	return ntohs(((struct sockaddr_in *)&ss)->sin_port);
+}
+
+static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = server_address(&ss, port);
+
+	enter("phone");
+	c->kind = kind;
+	c->fd = new_socket(kind == PROBE_CLIENT ? SOCK_DGRAM : SOCK_STREAM);
+	if (kind == UPLOAD_SENDER)
+		set_cc(c->fd, spec.phone_cc);
+	if (connect(c->fd, (void *)&ss, len) && errno != EINPROGRESS)
+		die("connect to port %d", port);
+	watch(c, events);
+}
+
+static void accept_all(struct conn *l)
+{
+	int fd, i;
+
+	while ((fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		struct conn *c;
+
+		if (l->kind == LISTEN_BULK) {
+			int port = local_port(fd, true);
+
+			for (i = 0; i < spec.flows; i++)
+				if (local_port(readers[i].fd, false) == port)
+					break;
+			if (i == spec.flows) {
+				close(fd);
+				continue;
+			}
+			c = &senders[i];
+			c->flow = i;
+			c->kind = BULK_SENDER;
+			c->fd = fd;
+			watch(c, EPOLLOUT | EPOLLET);
+		} else if (l->kind == LISTEN_UPLOAD) {
+			c = &upload_reader;
+			c->kind = UPLOAD_READER;
+			c->fd = fd;
+			watch(c, EPOLLIN);
+		} else {
+			c = calloc(1, sizeof(*c));
+			c->kind = OBJECT_SERVER;
+			c->fd = fd;
+			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
+		}
+	}
+}
+
+static void send_bulk(struct conn *c)
+{
+	while (send(c->fd, chunk, CHUNK, MSG_NOSIGNAL) > 0)
+		;
+}
+
+static uint64_t drain(struct conn *c)
+{
+	uint64_t sum = 0;
+	ssize_t n;
+
+	while ((n = recv(c->fd, chunk, CHUNK, 0)) > 0)
+		sum += n;
+	c->received += sum;
+	return n == 0 ? UINT64_MAX : sum;
+}
+
+static void serve_object(struct conn *c)
+{
+	ssize_t n;
+
+	for (;;) {
+		if (c->left) {
+			n = send(c->fd, chunk, c->left < CHUNK ? c->left : CHUNK,
+				 MSG_NOSIGNAL);
+			if (n <= 0)
+				return;
+			c->left -= n;
+			continue;
+		}
+		n = recv(c->fd, c->request + c->request_len,
+			 sizeof(c->request) - c->request_len, 0);
+		if (n == 0) {
+			close(c->fd);
+			free(c);
+			return;
+		}
+		if (n < 0)
+			return;
+		c->request_len += n;
+		if (c->request_len == sizeof(c->request)) {
+			uint64_t be;
+
+			memcpy(&be, c->request, sizeof(be));
+			c->left = be64toh(be);
+			c->request_len = 0;
+		}
+	}
+}
+
+static uint64_t object_size;
+static int64_t object_began_us;
+static bool object_asked;
+
+static void ask_object(void)
+{
+	uint64_t be = htobe64(object_size);
+
+	if (!object_asked && send(object.fd, &be, sizeof(be), MSG_NOSIGNAL) == sizeof(be))
+		object_asked = true;
+}
+
+static void begin_object(int64_t now)
+{
+	object_size = spec.size[next_size++ % spec.sizes];
+	object_began_us = now;
+	object_asked = false;
+	object.left = object_size;
+	next_object_us = INT64_MAX;
+	if (object.fd > 0)
+		ask_object();
+	else
+		connect_to(&object, OBJECT_CLIENT, PORT_OBJECT,
+			   EPOLLIN | EPOLLOUT | EPOLLET);
+}
+
+static void read_object(uint32_t events)
+{
+	uint64_t got;
+	int64_t now;
+
+	if (events & EPOLLOUT)
+		ask_object();
+	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		return;
+	got = drain(&object);
+	if (got == UINT64_MAX || (events & EPOLLERR)) {
+		errno = ECONNRESET;
+		die("object connection");
+	}
+	if (!got)
+		return;
+	object.left -= got;
+	if (object.left)
+		return;
+	now = now_us();
+	fprintf(raw, "o %lld %lld %llu\n", (long long)(object_began_us - t0_us),
+		(long long)(now - object_began_us), (unsigned long long)object_size);
+	next_object_us = now + spec.think_us;
+	if (!spec.keep_alive) {
+		close(object.fd);
+		object.fd = 0;
+	}
+}
+
+struct probe_msg {
+	int64_t sent_us;
+	uint32_t seq;
+	char pad[44];		/* 56 bytes, as ping sends */
+};
+
+static void send_probe(void)
+{
+	struct probe_msg m = { .sent_us = now_us(), .seq = probes_sent };
+
+	if (send(probe.fd, &m, sizeof(m), 0) == sizeof(m))
+		probes_sent++;
+}
+
+static int64_t read_probes(void)
+{
+	struct probe_msg m;
+	int64_t rtt = -1;
+
+	while (recv(probe.fd, &m, sizeof(m), 0) == sizeof(m)) {
+		rtt = now_us() - m.sent_us;
+		if (t0_us) {
+			probes_answered++;
+			fprintf(raw, "p %lld %lld\n",
+				(long long)(m.sent_us - t0_us), (long long)rtt);
+		}
+	}
+	return rtt;
+}
+
+static void echo_probes(struct conn *c)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	ssize_t n;
+
+	while ((n = recvfrom(c->fd, chunk, CHUNK, 0, (void *)&from, &len)) > 0) {
+		sendto(c->fd, chunk, n, 0, (void *)&from, len);
+		len = sizeof(from);
+	}
+}
+
+struct request {
+	struct nlmsghdr nlh;
+	struct tcmsg tcm;
+	char attrs[2048];
+};
+
+static void put_attr(struct request *r, int type, const void *data, size_t len)
+{
+	struct rtattr *a = (void *)((char *)r + NLMSG_ALIGN(r->nlh.nlmsg_len));
+
+	a->rta_type = type;
+	a->rta_len = RTA_LENGTH(len);
+	memcpy(RTA_DATA(a), data, len);
+	r->nlh.nlmsg_len = NLMSG_ALIGN(r->nlh.nlmsg_len) + RTA_ALIGN(a->rta_len);
+}
+
+static int netlink_in(const char *ns)
+{
+	int fd;
+
+	enter(ns);
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		die("netlink");
+	return fd;
+}
+
+static void link_request(const struct link_spec *l, bool create, uint64_t start_ns)
+{
+	struct request r = {
+		.nlh.nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
+		.nlh.nlmsg_type = RTM_NEWQDISC,
+		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK |
+				   (create ? NLM_F_CREATE | NLM_F_REPLACE : 0),
+		.tcm.tcm_family = AF_UNSPEC,
+		.tcm.tcm_parent = TC_H_ROOT,
+		.tcm.tcm_handle = TC_H_MAKE(1 << 16, 0),
+	};
+	struct rtattr *nest;
+	char answer[4096];
+	struct nlmsghdr *nlh = (void *)answer;
+	int fd = netlink_in(l->ns);
+
+	r.tcm.tcm_ifindex = if_nametoindex(l->dev);
+	put_attr(&r, TCA_KIND, "lablink", sizeof("lablink"));
+	nest = (void *)((char *)&r + NLMSG_ALIGN(r.nlh.nlmsg_len));
+	put_attr(&r, TCA_OPTIONS, "", 0);
+	put_attr(&r, LINK_RATE_BPS, &l->rate_bps, sizeof(l->rate_bps));
+	if (create) {
+		put_attr(&r, LINK_LIMIT, &l->limit, sizeof(l->limit));
+		put_attr(&r, LINK_START, &start_ns, sizeof(start_ns));
+		if (l->trace[0])
+			put_attr(&r, LINK_TRACE, l->trace, strlen(l->trace) + 1);
+	}
+	nest->rta_len = (char *)&r + r.nlh.nlmsg_len - (char *)nest;
+	if (send(fd, &r, r.nlh.nlmsg_len, 0) < 0 || recv(fd, answer, sizeof(answer), 0) < 0)
+		die("lablink on %s", l->dev);
+	if (nlh->nlmsg_type == NLMSG_ERROR &&
+	    ((struct nlmsgerr *)NLMSG_DATA(nlh))->error) {
+		errno = -((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
+		die("lablink on %s", l->dev);
+	}
+	close(fd);
+}
+
+static int stats_fd;
+
+static struct tc_stats down_stats(void)
+{
+	struct {
+		struct nlmsghdr nlh;
+		struct tcmsg tcm;
+	} r = {
+		.nlh.nlmsg_len = sizeof(r),
+		.nlh.nlmsg_type = RTM_GETQDISC,
+		/* Without echo the answer goes to the group alone. */
+		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
+		.tcm.tcm_parent = TC_H_ROOT,
+		.tcm.tcm_handle = TC_H_MAKE(1 << 16, 0),
+	};
+	static int ifindex;
+	struct tc_stats st = { 0 };
+	char answer[8192];
+	ssize_t n;
+
+	if (!ifindex) {
+		enter(spec.down.ns);
+		ifindex = if_nametoindex(spec.down.dev);
+	}
+	r.tcm.tcm_ifindex = ifindex;
+	if (send(stats_fd, &r, sizeof(r), 0) < 0 ||
+	    (n = recv(stats_fd, answer, sizeof(answer), 0)) < 0)
+		die("queue statistics");
+	{
+		struct nlmsghdr *nlh = (void *)answer;
+		struct rtattr *a = TCA_RTA(NLMSG_DATA(nlh));
+		int left = TCA_PAYLOAD(nlh);
+
+		if (nlh->nlmsg_type != RTM_NEWQDISC) {
+			errno = EPROTO;
+			die("queue statistics");
+		}
+		for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+			if (a->rta_type == TCA_STATS)
+				memcpy(&st, RTA_DATA(a), sizeof(st) < RTA_PAYLOAD(a) ?
+							 sizeof(st) : RTA_PAYLOAD(a));
+	}
+	return st;
+}
+
+static void get_info(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (fd > 0)
+		getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len);
+}
+
+static void sample(int64_t now)
+{
+	struct tcp_info info;
+	int i;
+
+	for (i = 0; i < spec.flows; i++) {
+		get_info(senders[i].fd, &info);
+		fprintf(raw, "s %lld %d %llu %u %u\n", (long long)(now - t0_us), i,
+			(unsigned long long)readers[i].received,
+			info.tcpi_snd_wnd, info.tcpi_snd_cwnd);
+	}
+	if (spec.down.set)
+		fprintf(raw, "q %lld %u\n", (long long)(now - t0_us), down_stats().backlog);
+}
+
+static void run_event(struct event *e)
+{
+	if (e->link) {
+		e->link->rate_bps = e->rate_bps;
+		link_request(e->link, false, 0);
+	} else {
+		shell(e->command);
+	}
+}
+
+static void open_tap(const char *ns, const char *dev)
+{
+	static const struct {
+		uint32_t magic;
+		uint16_t major, minor;
+		uint32_t zone, sigfigs, snaplen, linktype;
+	} header = { 0xa1b23c4d, 2, 4, 0, 0, SNAPLEN, 1 };
+	struct sockaddr_ll ll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct conn *c = calloc(1, sizeof(*c));
+	int size = 64 << 20, one = 1;
+	char path[64];
+
+	enter(ns);
+	c->kind = TAP;
+	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(ETH_P_ALL));
+	ll.sll_ifindex = if_nametoindex(dev);
+	if (c->fd < 0 || bind(c->fd, (void *)&ll, sizeof(ll)) ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)))
+		die("capture on %s", dev);
+	snprintf(path, sizeof(path), "/tmp/out/%s.pcap", ns);
+	c->pcap = fopen(path, "w");
+	if (!c->pcap)
+		die("%s", path);
+	fwrite(&header, sizeof(header), 1, c->pcap);
+	watch(c, EPOLLIN);
+}
+
+static void read_tap(struct conn *c)
+{
+	char control[128];
+	struct iovec iov = { chunk, CHUNK };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	for (;;) {
+		struct { uint32_t sec, nsec, caplen, len; } h;
+		struct timespec ts = { 0 };
+		struct cmsghdr *cm;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		n = recvmsg(c->fd, &msg, 0);
+		if (n < 0)
+			return;
+		for (cm = CMSG_FIRSTHDR(&msg); cm; cm = CMSG_NXTHDR(&msg, cm))
+			if (cm->cmsg_level == SOL_SOCKET && cm->cmsg_type == SO_TIMESTAMPNS)
+				memcpy(&ts, CMSG_DATA(cm), sizeof(ts));
+		h.sec = ts.tv_sec;
+		h.nsec = ts.tv_nsec;
+		h.len = n;
+		h.caplen = n < SNAPLEN ? n : SNAPLEN;
+		fwrite(&h, sizeof(h), 1, c->pcap);
+		fwrite(chunk, h.caplen, 1, c->pcap);
+	}
+}
+
+static void handle(struct conn *c, uint32_t events)
+{
+	switch (c->kind) {
+	case LISTEN_BULK:
+	case LISTEN_OBJECT:
+	case LISTEN_UPLOAD:
+		accept_all(c);
+		break;
+	case BULK_SENDER:
+	case UPLOAD_SENDER:
+		send_bulk(c);
+		break;
+	case BULK_READER:
+	case UPLOAD_READER:
+		drain(c);
+		break;
+	case OBJECT_SERVER:
+		serve_object(c);
+		break;
+	case OBJECT_CLIENT:
+		read_object(events);
+		break;
+	case PROBE_CLIENT:
+		read_probes();
+		break;
+	case PROBE_ECHO:
+		echo_probes(c);
+		break;
+	case TAP:
+		read_tap(c);
+		break;
+	case TIMER: {
+		uint64_t expirations;
+
+		if (read(c->fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
+			die("timer");
+		break;
+	}
+	}
+}
+
+/* Waits for sockets until @until_us. */
+static void serve_until(int64_t until_us)
+{
+	struct itimerspec its = {
+		.it_value.tv_sec = until_us / FREQUENCY_HZ,
+		.it_value.tv_nsec = until_us % FREQUENCY_HZ * 1000,
+	};
+	struct epoll_event ev[64];
+	int i, n;
+
+	timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+	n = epoll_wait(ep, ev, 64, -1);
+	for (i = 0; i < n; i++)
+		handle(ev[i].data.ptr, ev[i].events);
+}
+
+static void measure_base(void)
+{
+	int64_t rtt;
+	int i;
+
+	for (i = 0; i < BASE_PROBES; i++) {
+		struct epoll_event ev;
+		int64_t give_up = now_us() + 10 * FREQUENCY_HZ;
+
+		send_probe();
+		for (rtt = -1; rtt < 0;) {
+			int n = epoll_wait(ep, &ev, 1, 10000);
+
+			if (n == 1 && ((struct conn *)ev.data.ptr)->kind == PROBE_CLIENT)
+				rtt = read_probes();
+			else if (n == 1)
+				handle(ev.data.ptr, ev.events);
+			if (rtt < 0 && now_us() > give_up) {
+				errno = ETIMEDOUT;
+				die("no answer to a probe on the idle link");
+			}
+		}
+		/* The first one waits for address resolution. */
+		if (i)
+			fprintf(raw, "b %lld\n", (long long)rtt);
+	}
+	probes_sent = 0;
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void run(void)
+{
+	int64_t end_us = t0_us + spec.duration_us;
+	int i;
+
+	for (i = 0; i < spec.flows; i++) {
+		readers[i].flow = i;
+		connect_to(&readers[i], BULK_READER, PORT_BULK, EPOLLIN);
+		fprintf(raw, "f %d %d\n", i, local_port(readers[i].fd, false));
+	}
+	if (spec.upload)
+		connect_to(&upload_sender, UPLOAD_SENDER, PORT_UPLOAD, EPOLLOUT | EPOLLET);
+	next_probe_us = t0_us;
+	next_sample_us = t0_us + spec.sample_us;
+	next_object_us = spec.sizes ? t0_us + spec.object_start_us : INT64_MAX;
+
+	for (;;) {
+		int64_t now = now_us();
+		int64_t wake;
+
+		while (next_event < spec.events &&
+		       now >= t0_us + spec.event[next_event].at_us)
+			run_event(&spec.event[next_event++]);
+		if (now >= next_sample_us) {
+			sample(next_sample_us);
+			next_sample_us += spec.sample_us;
+		}
+		if (now >= end_us)
+			return;
+		if (now >= next_probe_us) {
+			send_probe();
+			next_probe_us += spec.probe_us;
+		}
+		if (now >= next_object_us)
+			begin_object(now);
+
+		wake = earliest(earliest(next_sample_us, next_probe_us),
+				earliest(next_object_us, end_us));
+		if (next_event < spec.events)
+			wake = earliest(wake, t0_us + spec.event[next_event].at_us);
+		serve_until(wake);
+	}
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+	size_t n;
+
+	if (!in || !out)
+		die("copy %s to %s", from, to);
+	while ((n = fread(chunk, 1, CHUNK, in)))
+		fwrite(chunk, 1, n, out);
+	fclose(in);
+	fclose(out);
+}
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die("%s", path);
+	close(fd);
+}
+
+static void finish(void)
+{
+	struct tcp_info info;
+	int i;
+
+	for (i = 0; i < spec.flows; i++) {
+		get_info(senders[i].fd, &info);
+		fprintf(raw, "r %d %u\n", i, info.tcpi_total_retrans);
+	}
+	if (spec.upload)
+		fprintf(raw, "u %llu\n", (unsigned long long)upload_reader.received);
+	fprintf(raw, "n %u %u\n", probes_sent, probes_sent - probes_answered);
+	if (spec.down.set) {
+		struct tc_stats st = down_stats();
+
+		fprintf(raw, "d %u %llu %u\n", st.packets, (unsigned long long)st.bytes,
+			st.drops);
+	}
+	enter("phone");
+	copy_file("/proc/self/net/netstat", "/tmp/out/netstat");
+	if (spec.trace) {
+		write_file("/sys/kernel/tracing/tracing_on", "0");
+		copy_file("/sys/kernel/tracing/trace", "/tmp/out/trace");
+	}
+	fprintf(raw, "end\n");
+	fclose(raw);
+}
+
+static void parse_link(struct link_spec *l, const char *rest)
+{
+	if (sscanf(rest, "%llu %u %511s", (unsigned long long *)&l->rate_bps, &l->limit,
+		   l->trace) < 2) {
+		errno = EINVAL;
+		die("link %s", rest);
+	}
+	l->set = true;
+}
+
+static void parse_event(char *rest)
+{
+	struct event *e = &spec.event[spec.events];
+	char *kind;
+	int used;
+
+	if (spec.events == MAX_EVENTS ||
+	    sscanf(rest, "%lld %n", (long long *)&e->at_us, &used) != 1) {
+		errno = EINVAL;
+		die("event %s", rest);
+	}
+	kind = rest + used;
+	if (!strncmp(kind, "down ", 5) || !strncmp(kind, "up ", 3)) {
+		e->link = kind[0] == 'd' ? &spec.down : &spec.up;
+		e->rate_bps = strtoull(strchr(kind, ' ') + 1, NULL, 10);
+	} else {
+		snprintf(e->command, sizeof(e->command), "%s", kind);
+	}
+	spec.events++;
+}
+
+static void parse_spec(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[2048];
+
+	if (!f)
+		die("%s", path);
+	while (fgets(line, sizeof(line), f)) {
+		char *value = strchr(line, ' ');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (value)
+			*value++ = '\0';
+		else
+			value = "";
+		if (!strcmp(line, "duration_us"))
+			spec.duration_us = atoll(value);
+		else if (!strcmp(line, "flows"))
+			spec.flows = atoi(value);
+		else if (!strcmp(line, "cc"))
+			snprintf(spec.cc, sizeof(spec.cc), "%s", value);
+		else if (!strcmp(line, "object") && spec.sizes < MAX_SIZES)
+			spec.size[spec.sizes++] = strtoull(value, NULL, 10);
+		else if (!strcmp(line, "object_start_us"))
+			spec.object_start_us = atoll(value);
+		else if (!strcmp(line, "think_us"))
+			spec.think_us = atoll(value);
+		else if (!strcmp(line, "keep_alive"))
+			spec.keep_alive = true;
+		else if (!strcmp(line, "upload"))
+			spec.upload = true;
+		else if (!strcmp(line, "ipv6"))
+			spec.ipv6 = true;
+		else if (!strcmp(line, "pcap"))
+			spec.pcap = true;
+		else if (!strcmp(line, "down"))
+			parse_link(&spec.down, value);
+		else if (!strcmp(line, "up"))
+			parse_link(&spec.up, value);
+		else if (!strcmp(line, "child"))
+			snprintf(spec.child, sizeof(spec.child), "%s", value);
+		else if (!strcmp(line, "event"))
+			parse_event(value);
+		else {
+			errno = EINVAL;
+			die("spec key %s", line);
+		}
+	}
+	fclose(f);
+	if (spec.flows > MAX_FLOWS) {
+		errno = E2BIG;
+		die("flows");
+	}
+}
+
+static void mount_all(const char *out)
+{
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	if (mount("tmpfs", "/run", "tmpfs", 0, NULL) || mount("tmpfs", "/tmp", "tmpfs", 0, NULL))
+		die("tmpfs");
+	mkdir("/tmp/out", 0755);
+	if (mount("none", "/tmp/out", "hostfs", 0, out))
+		die("results folder %s", out);
+}
+
+static void start_trace(void)
+{
+	static const char round[] =
+		"/sys/kernel/tracing/events/tcp_drwa/tcp_drwa_round/enable";
+
+	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) || access(round, F_OK))
+		return;
+	write_file("/sys/kernel/tracing/trace_clock", "mono");
+	write_file("/sys/kernel/tracing/buffer_size_kb", "32768");
+	write_file(round, "1");
+	spec.trace = true;
+}
+
+int main(void)
+{
+	struct conn timer = { .kind = TIMER };
+	const char *out = getenv("lab_out");
+	uint64_t start_ns;
+
+	if (!out) {
+		printf("agent: init of a lab guest, needs lab_out=DIR; run kernel/lab/lab\n");
+		return 2;
+	}
+	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	mount_all(out);
+	parse_spec("/tmp/out/spec");
+	raw = fopen("/tmp/out/raw", "w");
+	if (!raw)
+		die("results");
+	shell("/bin/sh -e /tmp/out/setup.sh");
+
+	ep = epoll_create1(EPOLL_CLOEXEC);
+	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	timer.fd = timer_fd;
+	enter("server");
+	serve(LISTEN_BULK, PORT_BULK);
+	serve(LISTEN_OBJECT, PORT_OBJECT);
+	serve(LISTEN_UPLOAD, PORT_UPLOAD);
+	serve(PROBE_ECHO, PORT_PROBE);
+	connect_to(&probe, PROBE_CLIENT, PORT_PROBE, EPOLLIN);
+	measure_base();
+
+	/* A whole second, so that traces of different runs line up. */
+	t0_us = (now_us() / FREQUENCY_HZ + 2) * FREQUENCY_HZ;
+	start_ns = t0_us * 1000;
+	if (spec.down.set)
+		link_request(&spec.down, true, start_ns);
+	if (spec.up.set)
+		link_request(&spec.up, true, start_ns);
+	if (spec.child[0])
+		shell(spec.child);
+	if (spec.pcap) {
+		open_tap("server", "srv0");
+		open_tap("phone", "rmnet0");
+	}
+	start_trace();
+	stats_fd = netlink_in("router");
+	watch(&timer, EPOLLIN);
+	while (now_us() < t0_us)
+		serve_until(t0_us);
+	fprintf(raw, "t %lld\n", (long long)t0_us);
+	run();
+	finish();
+	fflush(NULL);
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}
