@@ -1,0 +1,520 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds of the guest kernel, cached by everything that goes into them."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.status import Status
+from rich.table import Table
+
+from drwalab.sources import (
+    KERNEL_DIR,
+    Line,
+    Log,
+    Source,
+    SourceError,
+    cache_dir,
+    find_source,
+    get_source,
+    locked,
+    read_lines,
+)
+
+FLAVOURS = ("base", "drwa")
+GUEST_DIR = KERNEL_DIR / "lab" / "guest"
+
+# Raise this when the way of building changes, so that older builds are not taken for new ones.
+RECIPE = "1"
+
+MAKE = ["make", "ARCH=um", "LOCALVERSION="]
+FIXED_STAMP = {
+    "KBUILD_BUILD_TIMESTAMP": "2012-11-14 00:00:00 UTC",
+    "KBUILD_BUILD_USER": "drwa",
+    "KBUILD_BUILD_HOST": "lab",
+    "KBUILD_BUILD_VERSION": "1",
+}
+
+
+class KernelError(Exception):
+    """A build that cannot be asked for, or that failed."""
+
+
+class KernelMissing(KernelError):
+    """No build for the present sources and patches is in the cache."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    line: str
+    flavour: str
+    path: Path
+    key: str
+    release: str
+    debian_version: str
+    patch_ids: list[str]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what a build contains."""
+
+    line: str
+    flavour: str
+    debian_version: str
+    compiler: str
+    config: str
+    files: dict[str, bytes]
+    lab_patches: list[tuple[str, bytes]]
+    series: list[tuple[str, bytes]]
+
+    @property
+    def patches(self) -> list[tuple[str, bytes]]:
+        return self.lab_patches + self.series
+
+    @property
+    def key(self) -> str:
+        digest = hashlib.sha256()
+        parts: list[str | bytes] = [RECIPE, self.line, self.flavour, self.debian_version]
+        parts += [self.compiler, self.config]
+        for name, data in [*sorted(self.files.items()), *self.patches]:
+            parts += [name, data]
+        for part in parts:
+            data = part if isinstance(part, bytes) else part.encode()
+            digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.hexdigest()[:12]
+
+
+def series_dir(line: str) -> Path:
+    return KERNEL_DIR / "patches" / line
+
+
+def get_line(name: str) -> Line:
+    lines = read_lines()
+    if name not in lines:
+        raise KernelError(f"unknown kernel '{name}': choose from {', '.join(lines)}")
+    return lines[name]
+
+
+def make_recipe(source: Source, flavour: str) -> Recipe:
+    if flavour not in FLAVOURS:
+        raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
+    series = _read_patches(series_dir(source.line.name)) if flavour == "drwa" else []
+    if flavour == "drwa" and not series:
+        raise KernelError(f"{series_dir(source.line.name)} holds no patches: run kernel/mkseries")
+    return Recipe(
+        line=source.line.name,
+        flavour=flavour,
+        debian_version=source.version,
+        compiler=_compiler(),
+        config=(GUEST_DIR / "um.config").read_text(),
+        files={
+            str(path.relative_to(GUEST_DIR)): path.read_bytes()
+            for path in sorted((GUEST_DIR / "net").rglob("*.[ch]"))
+        },
+        lab_patches=_read_patches(GUEST_DIR / "patches"),
+        series=series,
+    )
+
+
+def _read_patches(folder: Path) -> list[tuple[str, bytes]]:
+    return [(path.name, path.read_bytes()) for path in sorted(folder.glob("*.patch"))]
+
+
+def _compiler() -> str:
+    try:
+        done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise KernelError("gcc is not installed: run kernel/lab/packages") from None
+    return done.stdout.splitlines()[0]
+
+
+def find(line: str, flavour: str) -> Kernel:
+    """The cached build for the present sources; raises KernelMissing with the command to run."""
+    source = find_source(get_line(line))
+    if source is not None:
+        kernel = _find(make_recipe(source, flavour))
+        if kernel is not None:
+            return kernel
+    raise KernelMissing(
+        f"kernel {line} {flavour} is not built: "
+        f"run kernel/lab/lab kernel build --kernel {line} --flavour {flavour}"
+    )
+
+
+def _home(recipe: Recipe) -> Path:
+    return cache_dir() / "kernels" / f"{recipe.line}-{recipe.flavour}-{recipe.key}"
+
+
+def _find(recipe: Recipe) -> Kernel | None:
+    return _read_kernel(_home(recipe))
+
+
+def _read_kernel(home: Path) -> Kernel | None:
+    try:
+        info = json.loads((home / "info.json").read_text())
+    except FileNotFoundError:
+        return None
+    return Kernel(
+        line=info["line"],
+        flavour=info["flavour"],
+        path=home / "linux",
+        key=info["key"],
+        release=info["kernel_release"],
+        debian_version=info["debian_version"],
+        patch_ids=info["patch_ids"],
+    )
+
+
+def build(line: str, flavour: str, log: Log) -> Kernel:
+    """Builds a kernel unless the cache has it. Lines to `log` that start with a space are make's."""
+    source = get_source(get_line(line), log)
+    recipe = make_recipe(source, flavour)
+    kernel = _find(recipe)
+    if kernel is not None:
+        return kernel
+    with locked(f"build-{line}", log):
+        kernel = _find(recipe)
+        if kernel is not None:
+            return kernel
+        tree = _prepare_tree(source, recipe, log)
+        fresh = not (tree / "linux").exists()
+        _configure(tree, recipe)
+        amount = "about 1100 files" if fresh else "what has changed"
+        log(f"compiling {line} {flavour}: {amount}")
+        (tree / "linux").unlink(missing_ok=True)
+        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", "linux"], recipe, log)
+        return _install(tree, recipe)
+
+
+def _install(tree: Path, recipe: Recipe) -> Kernel:
+    home = _home(recipe)
+    home.parent.mkdir(exist_ok=True)
+    info = {
+        "line": recipe.line,
+        "flavour": recipe.flavour,
+        "key": recipe.key,
+        "debian_version": recipe.debian_version,
+        "kernel_release": (tree / "include/config/kernel.release").read_text().strip(),
+        "patch_ids": [_patch_id(data) for _, data in recipe.series],
+        "config_sha256": hashlib.sha256((tree / ".config").read_bytes()).hexdigest(),
+    }
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
+        new = Path(name) / "kernel"
+        new.mkdir()
+        shutil.copy2(tree / "linux", new / "linux")
+        (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
+        new.rename(home)
+    kernel = _read_kernel(home)
+    assert kernel is not None
+    return kernel
+
+
+def _patch_id(patch: bytes) -> str:
+    done = subprocess.run(
+        ["git", "patch-id", "--stable"], input=patch, capture_output=True, check=True
+    )
+    return done.stdout.decode().split()[0]
+
+
+def _tree(line: str, flavour: str) -> Path:
+    return cache_dir() / "trees" / f"{line}-{flavour}"
+
+
+def _state(tree: Path) -> Path:
+    """What was done to a tree: the stamp of its origin and the very patches applied.
+
+    A tree without the stamp was left in the middle of a change and cannot be trusted.
+    """
+    return tree / ".drwa"
+
+
+def _stamp(recipe: Recipe) -> str:
+    names = " ".join(sorted(recipe.files))
+    return f"{recipe.debian_version}\n{recipe.compiler}\n{names}\n"
+
+
+def _usable(tree: Path, recipe: Recipe) -> bool:
+    try:
+        return (_state(tree) / "stamp").read_text() == _stamp(recipe)
+    except FileNotFoundError:
+        return False
+
+
+def _prepare_tree(source: Source, recipe: Recipe, log: Log) -> Path:
+    tree = _tree(recipe.line, recipe.flavour)
+    if _usable(tree, recipe):
+        try:
+            change_tree(tree, recipe)
+            return tree
+        except KernelError:
+            log("starting again from an unpatched source")
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.parent.mkdir(exist_ok=True)
+    # The other flavour's tree brings most objects ready made.
+    others = [_tree(recipe.line, flavour) for flavour in FLAVOURS if flavour != recipe.flavour]
+    origin = next((other for other in others if _usable(other, recipe)), source.path)
+    log(f"copying the source of {recipe.line}")
+    subprocess.run(["cp", "-a", str(origin), str(tree)], check=True)
+    change_tree(tree, recipe)
+    return tree
+
+
+def change_tree(tree: Path, recipe: Recipe) -> None:
+    """Brings a tree to the recipe's patches and files; touches only what differs.
+
+    Files that come out as they were get their old time back, so that make leaves them alone.
+    """
+    state = _state(tree)
+    applied_dir = state / "applied"
+    applied_dir.mkdir(parents=True, exist_ok=True)
+    (state / "stamp").unlink(missing_ok=True)
+    applied = sorted(applied_dir.iterdir())
+    wanted = [data for _, data in recipe.patches]
+    same = 0
+    while same < min(len(applied), len(wanted)) and applied[same].read_bytes() == wanted[same]:
+        same += 1
+
+    undo = applied[same:]
+    touched = _touched([path.read_bytes() for path in undo] + wanted[same:])
+    before = {name: _content_and_times(tree / name) for name in touched}
+    for path in reversed(undo):
+        _patch(tree, path.read_bytes(), path.name, "--reverse")
+        path.unlink()
+    for number, (name, data) in enumerate(recipe.patches[same:], start=same + 1):
+        _patch(tree, data, name)
+        (applied_dir / f"{number:04}-{name}").write_bytes(data)
+    for name, old in before.items():
+        now = _content_and_times(tree / name)
+        if old and now and old[0] == now[0]:
+            os.utime(tree / name, ns=(old[1], old[1]))
+
+    for name, data in recipe.files.items():
+        target = tree / name
+        if not target.exists() or target.read_bytes() != data:
+            target.write_bytes(data)
+    (state / "stamp").write_text(_stamp(recipe))
+
+
+def _touched(patches: Iterable[bytes]) -> set[str]:
+    header = re.compile(rb"^(?:---|\+\+\+) [^/\s]+/(\S+)", re.MULTILINE)
+    return {match.decode() for patch in patches for match in header.findall(patch)}
+
+
+def _content_and_times(path: Path) -> tuple[bytes, int] | None:
+    try:
+        return path.read_bytes(), path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def _patch(tree: Path, patch: bytes, name: str, *options: str) -> None:
+    done = subprocess.run(
+        ["patch", "-p1", "--force", "--no-backup-if-mismatch", *options],
+        cwd=tree,
+        input=patch,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        raise KernelError(f"{name} does not apply:\n{done.stdout.decode().strip()}")
+
+
+def _configure(tree: Path, recipe: Recipe) -> None:
+    fragment = _state(tree) / "um.config"
+    fragment.write_text(recipe.config)
+    _make(tree, [f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"], recipe, lambda _: None)
+    lost = lost_options(recipe, tree)
+    if lost:
+        raise KernelError(
+            f"the configuration of {recipe.line} {recipe.flavour} lost {', '.join(lost)}: "
+            "an option that it depends on is not in um.config"
+        )
+
+
+def lost_options(recipe: Recipe, tree: Path) -> list[str]:
+    """Options of the fragment that the tree knows and yet did not take."""
+    got = set((tree / ".config").read_text().splitlines())
+    lost = [x for x in recipe.config.splitlines() if x.endswith("=y") and x not in got]
+    if lost:
+        # Lines differ in what they have; only the series brings TCP_DRWA, and it must.
+        known = _defined_options(tree)
+        if recipe.flavour == "drwa":
+            known.add("CONFIG_TCP_DRWA=y")
+        lost = [line for line in lost if line in known]
+    return lost
+
+
+def _defined_options(tree: Path) -> set[str]:
+    definition = re.compile(r"^(?:menu)?config (\w+)$", re.MULTILINE)
+    return {
+        f"CONFIG_{name}=y"
+        for path in tree.rglob("Kconfig*")
+        if path.is_file()
+        for name in definition.findall(path.read_text(errors="replace"))
+    }
+
+
+def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> None:
+    """Runs make with its output in a log file; shows the end of that on failure."""
+    folder = cache_dir() / "logs"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{recipe.line}-{recipe.flavour}.log"
+    # What the calling make passes down (its flags, its job server) is not for this one.
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE")
+    }
+    environment |= FIXED_STAMP | {"LC_ALL": "C"}
+    tail: deque[str] = deque(maxlen=25)
+    with (
+        path.open("w") as file,
+        subprocess.Popen(
+            [*MAKE, *arguments],
+            cwd=tree,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            file.write(line)
+            tail.append(line)
+            if line.startswith("  "):
+                log(line.rstrip())
+    if process.returncode:
+        raise KernelError(
+            f"make {arguments[-1]} failed for {recipe.line} {recipe.flavour}; "
+            f"the end of {path}:\n" + "".join(tail).rstrip()
+        )
+
+
+def agent() -> Path:
+    """The guest's agent, compiled statically so that it depends on nothing in the guest."""
+    sources = sorted(GUEST_DIR.glob("*.[ch]"))
+    digest = hashlib.sha256(_compiler().encode())
+    for path in sources:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    home = cache_dir() / "agent" / digest.hexdigest()[:12]
+    binary = home / "agent"
+    if binary.exists():
+        return binary
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home) as name:
+        new = Path(name) / "agent"
+        command = ["gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", str(new)]
+        command += [str(path) for path in sources if path.suffix == ".c"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise KernelError(f"the guest's agent does not compile:\n{done.stderr.strip()}")
+        new.rename(binary)
+    return binary
+
+
+# --- Command line: lab kernel ...
+
+kernel_app = typer.Typer(
+    help="Build the guest kernels and list those that are ready.", no_args_is_help=True
+)
+
+
+class _Progress:
+    """Shows what a build is doing: a live line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self.console = console
+        self.status = status
+        self.start = self.reported = time.monotonic()
+        self.files = 0
+
+    def __call__(self, line: str) -> None:
+        now = time.monotonic()
+        elapsed = f"{int(now - self.start) // 60}:{int(now - self.start) % 60:02}"
+        if not line.startswith(" "):
+            self.files = 0
+            self.console.print(f"{elapsed}  {line}", highlight=False, markup=False)
+            self.status.update(line)
+            return
+        self.files += 1
+        self.status.update(f"{elapsed}  {self.files} files, {line.split()[-1]}")
+        if not self.console.is_terminal and now - self.reported >= 20:
+            self.reported = now
+            self.console.print(f"{elapsed}  {self.files} files", highlight=False)
+
+
+@kernel_app.command("build")
+def build_command(
+    kernel: Annotated[
+        str, typer.Option(help="Kernel line as in kernel/lines.toml (6.12, 6.1), or all.")
+    ] = "6.12",
+    flavour: Annotated[
+        str,
+        typer.Option(help="drwa: with the patch series; base: without; or all."),
+    ] = "drwa",
+) -> None:
+    """Build a guest kernel; done at once when the cache has it."""
+    console = Console(stderr=True)
+    lines = list(read_lines()) if kernel == "all" else [kernel]
+    flavours = list(FLAVOURS) if flavour == "all" else [flavour]
+    try:
+        for line in lines:
+            get_line(line)
+        if flavours[0] not in FLAVOURS:
+            raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
+    except KernelError as error:
+        typer.echo(f"lab: {error}", err=True)
+        raise typer.Exit(2) from None
+    try:
+        with console.status("") as status:
+            for line in lines:
+                for each in flavours:
+                    status.update(f"{line} {each}")
+                    built = build(line, each, _Progress(console, status))
+                    print(f"{line} {each}: {built.path}", flush=True)
+            status.update("guest agent")
+            agent()
+    except (KernelError, SourceError) as error:
+        typer.echo(f"lab: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+@kernel_app.command("list")
+def list_command() -> None:
+    """List the kernels in the cache; those for the present sources are marked."""
+    table = Table("line", "flavour", "key", "release", "Debian version", "patches", "current")
+    for line in read_lines():
+        for flavour in FLAVOURS:
+            try:
+                current = find(line, flavour).key
+            except KernelError:
+                current = ""
+            for home in sorted((cache_dir() / "kernels").glob(f"{line}-{flavour}-*")):
+                kernel = _read_kernel(home)
+                if kernel is not None:
+                    table.add_row(
+                        kernel.line,
+                        kernel.flavour,
+                        kernel.key,
+                        kernel.release,
+                        kernel.debian_version,
+                        str(len(kernel.patch_ids)),
+                        "yes" if kernel.key == current else "",
+                    )
+    Console().print(table)
