@@ -179,7 +179,7 @@ def _read_kernel(home: Path) -> Kernel | None:
 
 
 def build(line: str, flavour: str, log: Log) -> Kernel:
-    """Builds a kernel unless the cache has it. Lines to `log` that start with a space are make's."""
+    """Builds a kernel unless the cache has it; of its log, lines with leading space are make's."""
     source = get_source(get_line(line), log)
     recipe = make_recipe(source, flavour)
     kernel = _find(recipe)
@@ -396,13 +396,15 @@ def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             file.write(line)
-            tail.append(line)
-            if line.startswith("  "):
+            # Lines of a quiet build ("  CC  file.o") say nothing about a failure.
+            if re.match(r"  [A-Z]", line):
                 log(line.rstrip())
+            else:
+                tail.append(line)
     if process.returncode:
         raise KernelError(
             f"make {arguments[-1]} failed for {recipe.line} {recipe.flavour}; "
-            f"the end of {path}:\n" + "".join(tail).rstrip()
+            f"from {path}:\n" + "".join(tail).rstrip()
         )
 
 
