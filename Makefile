@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+
+LAB := kernel/lab/lab
+CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
+
+.PHONY: help demo test lint kernels packages clean
+
+help:
+	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
+	@echo 'make test               linters, patch checks and all tests'
+	@echo 'make lint               linters alone'
+	@echo 'make kernels            build the guest kernels that the tests boot'
+	@echo 'make clean              remove out/'
+
+demo: packages
+	@$(LAB) kernel build --kernel 6.12 --flavour drwa
+	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
+
+test: kernels
+	@$(CHECK)
+
+lint: packages
+	@$(CHECK) --lint
+
+kernels: packages
+	@$(LAB) kernel build --kernel all --flavour all
+
+packages:
+	@kernel/lab/packages
+
+clean:
+	rm -rf out
