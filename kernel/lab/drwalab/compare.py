@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Results side by side: which belong together, what they are measured against, the verdict."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Result = dict[str, Any]
+
+SCHEMA = "drwa-lab-run/1"
+NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
+PARTS = ("config", "rtt_ms", "flows", "objects", "series", "provenance")
+
+# Everything that a scheme is not responsible for: two runs compare only when these agree.
+LINK_KEYS = (
+    "rate_bps",
+    "trace",
+    "base_rtt_ms",
+    "buffer_bytes",
+    "flows",
+    "duration_s",
+    "loss",
+    "upload",
+    "ipv6",
+    "events",
+    "objects",
+    "keep_alive",
+)
+
+
+class ResultError(Exception):
+    """A file that is not a result of the lab."""
+
+
+def load(paths: Iterable[Path]) -> list[Result]:
+    """The results in these files, each of which holds one result or a list of them."""
+    results: list[Result] = []
+    for path in paths:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as e:
+            raise ResultError(f"{path}: {e.strerror}") from e
+        except ValueError as e:
+            raise ResultError(f"{path}: not JSON") from e
+        found = content if isinstance(content, list) else [content]
+        if not found:
+            raise ResultError(f"{path}: holds no result")
+        for result in found:
+            check(result, str(path))
+        results += found
+    return results
+
+
+def check(result: object, where: str) -> None:
+    """Raise ResultError unless this looks like one result of `lab run`."""
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        raise ResultError(f"{where}: not a result of `lab run --json` ({SCHEMA})")
+    for key in ("name", "scheme", *NUMBERS, *PARTS):
+        if key not in result:
+            raise ResultError(f"{where}: result without {key}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One result under a name that no other run on the same link has."""
+
+    name: str
+    result: Result
+
+    @property
+    def goodput(self) -> float:
+        return float(self.result["goodput_mbps"])
+
+    def rtt(self, key: str) -> float | None:
+        value = self.result["rtt_ms"].get(key)
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs over the same link: the baseline among them, and the one that the verdict is about."""
+
+    label: str
+    runs: list[Run]
+    baseline: Run
+    subject: Run | None
+
+
+def compare(results: Sequence[Result]) -> list[Comparison]:
+    """One comparison per link, in the order in which the links first appear."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(_link_key(result), []).append(result)
+    return [_comparison(group) for group in groups.values()]
+
+
+def _link_key(result: Result) -> str:
+    config, provenance = result["config"], result["provenance"]
+    link = [config.get(key) for key in LINK_KEYS]
+    return json.dumps([*link, provenance.get("trace_sha256"), provenance.get("seed")])
+
+
+def _comparison(results: list[Result]) -> Comparison:
+    runs = [Run(n, r) for n, r in zip(_names(results), results, strict=True)]
+    stock = [r for r in runs if r.result["scheme"] == "stock"]
+    plain = [r for r in stock if r.result.get("cc") == "cubic" and not r.result.get("aqm")]
+    baseline = [*plain, *stock, *runs][0]
+    return Comparison(link_label(results[0]), runs, baseline, _subject(runs, baseline))
+
+
+def _names(results: list[Result]) -> list[str]:
+    names = [str(r["name"]) for r in results]
+    if len(set(names)) < len(names):
+        kernels = [f"{r['config'].get('kernel')} {r['config'].get('flavour')}" for r in results]
+        if len(set(kernels)) > 1:
+            names = [f"{n} ({k})" for n, k in zip(names, kernels, strict=True)]
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return unique
+
+
+def _subject(runs: list[Run], baseline: Run) -> Run | None:
+    """The run to speak about: the default DRWA algorithm, else Algorithm 1, else any other.
+
+    Of several, the one with the least p95 RTT among those that keep 95 % of the baseline's
+    goodput; when none does, the one with the highest goodput.
+    """
+    others = [r for r in runs if r is not baseline]
+    for family in ("drwa", "drwa-classic", None):
+        members = [r for r in others if family is None or r.result["scheme"] == family]
+        if members:
+            keep = [r for r in members if r.goodput >= 0.95 * baseline.goodput]
+            if keep:
+                return min(keep, key=lambda r: r.rtt("p95") or float("inf"))
+            return max(members, key=lambda r: r.goodput)
+    return None
+
+
+def mbps(value: float) -> str:
+    return f"{value:.2f}" if value < 99.95 else f"{value:.0f}"
+
+
+def ms(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def whole_ms(value: float | None) -> str:
+    """Milliseconds for a sentence: no more digits than a reader needs."""
+    return ms(value) if value is None or value < 10 else f"{value:.0f}"
+
+
+def change(value: float | None, reference: float | None) -> str:
+    """A relative difference with its sign, such as −12 %."""
+    if value is None or not reference:
+        return "–"
+    percent = (value / reference - 1.0) * 100.0
+    text = f"{abs(percent):.1f}" if abs(percent) < 9.95 else f"{abs(percent):.0f}"
+    if float(text) == 0.0:
+        return "±0 %"
+    return f"{'+' if percent > 0 else '−'}{text} %"
+
+
+def verdict(comparison: Comparison) -> str:
+    """What the subject keeps of the baseline's goodput, at which delay; and who does better."""
+    base, subject = comparison.baseline, comparison.subject
+    before = base.rtt("p95")
+    rest = f"(base RTT {whole_ms(base.rtt('base'))} ms)"
+    if subject is None:
+        reached = f"{base.name} reaches {mbps(base.goodput)} Mb/s"
+        return f"{reached} at a p95 RTT of {whole_ms(before)} ms {rest}."
+    if base.goodput > 0:
+        share = subject.goodput / base.goodput * 100
+        verb = "keeps" if share < 100 else "reaches"
+        text = f"{subject.name} {verb} {_percent(share)} of {base.name}’s goodput"
+        text += f" ({mbps(subject.goodput)} of {mbps(base.goodput)} Mb/s)"
+    else:
+        text = f"{subject.name} reaches {mbps(subject.goodput)} Mb/s ({base.name}: none)"
+    p95 = subject.rtt("p95")
+    if p95 is None or before is None:
+        return f"{text}; the RTT under load was not measured."
+    if p95 == before:
+        text += f" at the same p95 RTT of {whole_ms(p95)} ms {rest}"
+    else:
+        verb = "cuts" if p95 < before else "raises"
+        text += f" and {verb} the p95 RTT from {whole_ms(before)} to {whole_ms(p95)} ms {rest}"
+    better = [
+        (other, r)
+        for r in comparison.runs
+        if r.goodput >= subject.goodput and (other := r.rtt("p95")) is not None and other < p95
+    ]
+    if better:
+        delay, best = min(better, key=lambda pair: pair[0])
+        text += f"; {best.name} does better on both counts"
+        text += f" ({mbps(best.goodput)} Mb/s, {whole_ms(delay)} ms)"
+    return text + "."
+
+
+def overall_verdict(comparisons: Sequence[Comparison]) -> str:
+    """The verdict of the only link, or the range over all links."""
+    if len(comparisons) == 1:
+        return verdict(comparisons[0])
+    names = {c.subject.result["scheme"] for c in comparisons if c.subject}
+    shares, ratios = [], []
+    for c in comparisons:
+        p95, before = (c.subject.rtt("p95"), c.baseline.rtt("p95")) if c.subject else (None, None)
+        if c.subject and c.baseline.goodput and p95 is not None and before:
+            shares.append(c.subject.goodput / c.baseline.goodput * 100)
+            ratios.append(p95 / before * 100)
+    if len(names) != 1 or len(shares) != len(comparisons):
+        return f"Results on {len(comparisons)} links, each with its own verdict below."
+    return (
+        f"On {len(comparisons)} links, {names.pop()} keeps {_range(shares)} of stock’s goodput "
+        f"at {_range(ratios)} of its p95 RTT."
+    )
+
+
+def _percent(value: float) -> str:
+    """Whole percents, but never a rounding up to 100."""
+    return f"{value:.1f} %" if 99 <= value < 101 else f"{value:.0f} %"
+
+
+def _range(values: list[float]) -> str:
+    low, high = f"{min(values):.0f}", f"{max(values):.0f}"
+    return f"{low} %" if low == high else f"{low} to {high} %"
+
+
+def link_label(result: Result) -> str:
+    """The link and the load in a line."""
+    c = result["config"]
+    rate = c.get("rate_bps")
+    parts = [f"{rate / 1e6:g} Mb/s" if rate else str(c.get("trace"))]
+    parts.append(f"base RTT {c['base_rtt_ms']:g} ms")
+    parts.append(f"buffer {c['buffer_bytes'] / 1000:g} kB")
+    flows = c["flows"]
+    parts.append(f"{flows} flow{'' if flows == 1 else 's'}")
+    parts.append(f"{c['duration_s']:g} s")
+    if c.get("loss"):
+        parts.append(f"{c['loss'] * 100:g} % loss")
+    if c.get("upload"):
+        parts.append("with an own upload")
+    if c.get("ipv6"):
+        parts.append("IPv6")
+    if c.get("objects"):
+        parts.append("with objects")
+    parts += [str(e) for e in c.get("events") or []]
+    return ", ".join(parts)
