@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * DRWA, Dynamic Receive Window Adjustment: state and interface of the law
+ *
+ * The law (net/ipv4/tcp_drwa_core.c) takes numbers and returns a window. It
+ * knows neither sockets nor interfaces, so that the same file is built into the
+ * kernel and into user space tests.
+ */
+#ifndef _LINUX_TCP_DRWA_H
+#define _LINUX_TCP_DRWA_H
+
+#include <linux/types.h>
+
+#define DRWA_LAMBDA_ONE		100	/* lambda is in hundredths */
+#define DRWA_LAMBDA_MIN		100
+#define DRWA_LAMBDA_MAX		1000
+
+#define DRWA_RATE_ROUNDS	4	/* rounds whose best rate counts */
+
+enum drwa_law {
+	DRWA_LAW_DELAY,		/* one-way queueing delay, the default */
+	DRWA_LAW_CLASSIC,	/* Algorithm 1 of the paper */
+};
+
+enum drwa_phase {
+	DRWA_START,		/* no cap: the queue has not shown yet */
+	DRWA_HOLD,		/* window = lambda * rate * base RTT */
+	DRWA_DRAIN,		/* window lowered to see the base delay again */
+};
+
+/**
+ * struct drwa - per connection state, please keep it within 64 bytes
+ * @wnd:	target window in bytes, 0: no cap
+ * @round_us:	start of the round
+ * @round_seq:	next byte expected then
+ * @rtt_us:	RTTest, RTT of the last round, 0: none yet
+ * @rtt_min_us:	RTTmin: classic, least RTTest; delay, RTT without the queue
+ * @cwnd:	cwndest: classic, average of the bytes received in a round;
+ *		delay, best rate times @rtt_min_us
+ * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
+ * @law:	enum drwa_law
+ * @phase:	enum drwa_phase
+ * @samples:	RTT samples of this round
+ * @sum_us:	classic: sum of this round's RTT samples
+ * @least_us:	delay: least RTT sample of this round
+ * @owd_us:	delay: least one-way delay of this round, any clock offset
+ * @base_us:	delay: least one-way delay, same offset
+ * @base_seen:	delay: when @base_us was last seen, us
+ * @rate:	delay: last rounds' rates in kB/s, a ring
+ * @head:	delay: place of the newest in @rate
+ * @drain:	delay: rounds left in DRWA_DRAIN
+ */
+struct drwa {
+	u32	wnd;
+	u32	round_us;
+	u32	round_seq;
+	u32	rtt_us;
+	u32	rtt_min_us;
+	u32	cwnd;
+	u16	lambda;
+	u16	samples;
+	u8	law;
+	u8	phase;
+	u8	head;
+	u8	drain;
+	union {
+		u32	sum_us;
+		u32	least_us;
+	};
+	u32	owd_us;
+	u32	base_us;
+	u32	base_seen;
+	u32	rate[DRWA_RATE_ROUNDS];
+};
+
+void drwa_reset(struct drwa *d, enum drwa_law law);
+void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us);
+bool drwa_due(const struct drwa *d, u32 now_us);
+void drwa_round(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 mss);
+
+#endif /* _LINUX_TCP_DRWA_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DRWA: Dynamic Receive Window Adjustment, binding of the law to TCP sockets
+ *
+ * A governed socket keeps a target window of its own, applied where a segment
+ * chooses the window it offers (tcp_select_window()), ahead of the rule that
+ * the right edge never moves back (RFC 9293, 3.8.6.2.1): a lower target takes
+ * effect as data arrives. sk_rcvbuf, rcv_ssthresh and window_clamp stay what
+ * the rest of TCP makes of them, except that the buffer may grow beyond
+ * tcp_rmem[2], up to TCP_DRWA_RMEM_MAX.
+ *
+ * Sockets whose application set SO_RCVBUF, and MPTCP subflows, whose window
+ * belongs to the connection, stand aside.
+ */
+#include <linux/module.h>
+#include <linux/static_key.h>
+#include <net/mptcp.h>
+#include <net/tcp.h>
+#include <net/tcp_drwa.h>
+#include <uapi/linux/rtnetlink.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/tcp_drwa.h>
+
+static bool tcp_drwa_classic __read_mostly;
+module_param_named(classic, tcp_drwa_classic, bool, 0644);
+MODULE_PARM_DESC(classic, "follow Algorithm 1 of the paper, for reproduction");
+
+/**
+ * tcp_drwa_sk_lambda() - lambda that governs a socket
+ * @sk:		full socket
+ *
+ * The device is the one that data last came from; before any data, the one
+ * that the cached route leaves by.
+ *
+ * Return: hundredths; 0 where the interface or the socket stands aside.
+ */
+u32 tcp_drwa_sk_lambda(const struct sock *sk)
+{
+	int ifindex = sk->sk_rx_dst_ifindex;
+	const struct dst_entry *dst;
+	u32 lambda = 0;
+
+	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk_is_mptcp(sk))
+		return 0;
+	rcu_read_lock();
+	if (!ifindex) {
+		dst = rcu_dereference(sk->sk_dst_cache);
+		if (dst)
+			ifindex = dst->dev->ifindex;
+	}
+	if (ifindex)
+		lambda = tcp_drwa_dev_lambda(sock_net(sk), ifindex);
+	rcu_read_unlock();
+	return lambda;
+}
+
+/* One-way delay of the segment just parsed, us, with the clocks' offset. */
+static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
+{
+	u32 tick_us = USEC_PER_SEC / TCP_TS_HZ;
+
+	/* Since 6.7 a route may ask for ticks of 1 us. */
+#ifdef RTAX_FEATURE_TCP_USEC_TS
+	if (tp->tcp_usec_ts)
+		tick_us = 1;
+#endif
+	return (u32)tp->tcp_mstamp - tp->rx_opt.rcv_tsval * tick_us;
+}
+
+void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	drwa_sample(&tp->drwa, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
+		    tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0);
+}
+
+/* Room for twice the target, so that what loss recovery holds back fits. */
+static void tcp_drwa_grow_rcvbuf(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rcvbuf;
+
+	/* A window takes half of the space or more (tcp_adv_win_scale 1). */
+	rcvbuf = min_t(u64, (u64)tp->drwa.wnd * 4, TCP_DRWA_RMEM_MAX);
+	if ((int)rcvbuf > sk->sk_rcvbuf) {
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+		WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
+	}
+}
+
+void __tcp_drwa_space_adjust(struct sock *sk)
+{
+	enum drwa_law law = READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC :
+							   DRWA_LAW_DELAY;
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct drwa *d = &tp->drwa;
+	u32 unit = 1U << tp->rx_opt.rcv_wscale;
+	u32 lambda;
+
+	if (!drwa_due(d, tp->tcp_mstamp))
+		return;
+	lambda = tcp_drwa_sk_lambda(sk);
+	if (!lambda || law != d->law || !d->lambda) {
+		drwa_reset(d, law);
+		d->lambda = lambda;
+		if (lambda)
+			NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWASOCKETS);
+		return;
+	}
+	d->lambda = lambda;
+	drwa_round(d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
+	/* What the header cannot carry would be rounded up at every segment. */
+	if (d->wnd)
+		d->wnd = ALIGN(d->wnd, unit);
+	tcp_drwa_grow_rcvbuf(sk);
+	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWAROUNDS);
+	trace_tcp_drwa_round(sk);
+}
+
+void __tcp_drwa_capped(const struct sock *sk)
+{
+	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWACAPPED);
+}
