@@ -139,15 +139,19 @@ def _download(line: Line, into: Path) -> Path:
         apt = Path(name)
         options = _private_apt(line, apt)
         # Its exit code also counts hooks of the system that need root; the download decides.
-        subprocess.run(
-            ["apt-get", *options, "--quiet", "update"], cwd=apt, capture_output=True, check=False
+        update = subprocess.run(
+            ["apt-get", *options, "--quiet", "update"],
+            cwd=apt,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         try:
             return _apt_download(line, into, options)
         except SourceError as second:
             raise SourceError(
                 f"cannot download {line.source}:\n{first}\n"
-                f"nor from {line.suite} on the mirror that apt uses:\n{second}"
+                f"nor from {line.suite} on the mirror that apt uses:\n{update.stderr}{second}"
             ) from second
 
 

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds of a kernel in miniature: a Makefile that answers to the same targets as Linux's."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from drwalab import kernels
+from drwalab.kernels import KernelError, KernelMissing, Recipe
+from drwalab.sources import Source, read_lines
+
+MAKEFILE = """\
+allnoconfig:
+\tsed '/TCP_DRWA/d' $(KCONFIG_ALLCONFIG) > .config
+\tcat drwa.config >> .config 2>/dev/null || true
+\tmkdir -p include/config && echo 6.12.1 > include/config/kernel.release
+
+linux: one.o two.o
+\tcat $^ > $@
+
+%.o: %.c
+\t@echo "  CC      $@"
+\t@! grep -n '#error' $<
+\tcp $< $@
+"""
+SERIES = """\
+Subject: [PATCH] tcp: one
+
+diff --git a/one.c b/one.c
+--- a/one.c
++++ b/one.c
+@@ -1 +1 @@
+-int one;
++int changed;
+diff --git a/drwa.config b/drwa.config
+new file mode 100644
+--- /dev/null
++++ b/drwa.config
+@@ -0,0 +1 @@
++CONFIG_TCP_DRWA=y
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache that holds a source, and a kernel/ folder beside it, which is returned."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    home = tmp_path / "cache" / "drwa" / "sources" / "6.12"
+    write(home / "version", "6.12.1-1\n")
+    write(home / "linux" / "Makefile", MAKEFILE)
+    write(home / "linux" / "one.c", "int one;\n")
+    write(home / "linux" / "two.c", "int two;\n")
+    write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
+    kernel = tmp_path / "kernel"
+    write(kernel / "lab" / "guest" / "um.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
+    write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
+    write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
+    monkeypatch.setattr(kernels, "KERNEL_DIR", kernel)
+    monkeypatch.setattr(kernels, "GUEST_DIR", kernel / "lab" / "guest")
+    return kernel
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def build(flavour: str) -> tuple[str, list[str]]:
+    """What the built kernel holds, and the files that were compiled for it."""
+    lines: list[str] = []
+    kernel = kernels.build("6.12", flavour, lines.append)
+    return kernel.path.read_text(), [line.split()[-1] for line in lines if line.startswith("  ")]
+
+
+def recipe(**changes: object) -> Recipe:
+    same = Recipe("6.12", "drwa", "6.12.1-1", "gcc 12", "CONFIG_NET=y\n", {"a.c": b"a"}, [], [])
+    return dataclasses.replace(same, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"line": "6.1"},
+        {"flavour": "base"},
+        {"debian_version": "6.12.1-2"},
+        {"compiler": "gcc 13"},
+        {"config": "CONFIG_NET=n\n"},
+        {"files": {"a.c": b"b"}},
+        {"files": {"b.c": b"a"}},
+        {"lab_patches": [("1.patch", b"x")]},
+        {"series": [("1.patch", b"x")]},
+    ],
+)
+def test_key_covers_everything(change: dict[str, object]) -> None:
+    assert recipe(**change).key != recipe().key
+    assert recipe().key == recipe().key
+
+
+def test_build_and_find(tree: Path) -> None:
+    with pytest.raises(KernelMissing, match=r"lab kernel build --kernel 6\.12 --flavour drwa"):
+        kernels.find("6.12", "drwa")
+    assert build("drwa") == ("int changed;\nint two;\n", ["one.o", "two.o"])
+    found = kernels.find("6.12", "drwa")
+    assert (found.release, found.debian_version) == ("6.12.1", "6.12.1-1")
+    assert len(found.patch_ids) == 1
+    assert build("drwa") == ("int changed;\nint two;\n", [])
+
+
+def test_flavours_share_objects_but_not_patches(tree: Path) -> None:
+    assert build("drwa")[0] == "int changed;\nint two;\n"
+    assert build("base") == ("int one;\nint two;\n", ["one.o"])
+    assert kernels.find("6.12", "base").patch_ids == []
+    assert kernels.find("6.12", "drwa").path.read_text() == "int changed;\nint two;\n"
+
+
+def test_changed_series_rebuilds_what_it_touches(tree: Path) -> None:
+    build("drwa")
+    patch = tree / "patches" / "6.12" / "0001-one.patch"
+    patch.write_text(SERIES.replace("int changed;", "int again;"))
+    with pytest.raises(KernelMissing):
+        kernels.find("6.12", "drwa")
+    assert build("drwa") == ("int again;\nint two;\n", ["one.o"])
+    # A new message alone is a new key, and yet nothing to compile.
+    patch.write_text(patch.read_text().replace("tcp: one", "tcp: won"))
+    assert build("drwa") == ("int again;\nint two;\n", [])
+
+
+def test_spoilt_tree_is_made_anew(tree: Path, tmp_path: Path) -> None:
+    build("drwa")
+    spoilt = tmp_path / "cache" / "drwa" / "trees" / "6.12-drwa"
+    (spoilt / "one.c").write_text("int spoilt;\n")
+    os.utime(spoilt / "one.c", (1, 1))
+    patch = tree / "patches" / "6.12" / "0001-one.patch"
+    patch.write_text(SERIES.replace("int changed;", "int again;"))
+    assert build("drwa")[0] == "int again;\nint two;\n"
+
+
+def test_lab_files_reach_the_tree(tree: Path, tmp_path: Path) -> None:
+    build("base")
+    copied = tmp_path / "cache" / "drwa" / "trees" / "6.12-base" / "net" / "sched" / "sch_lab.c"
+    assert copied.read_text() == "int lab;\n"
+    write(tree / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int better;\n")
+    build("base")
+    assert copied.read_text() == "int better;\n"
+
+
+def test_lost_option_is_named(tree: Path) -> None:
+    """One that the line knows; what the line does not have is no loss."""
+    (tree / "lab" / "guest" / "um.config").write_text("CONFIG_NET=y\nCONFIG_OTHER=y\n")
+    source = Source(read_lines()["6.12"], "1", tree)
+    write(tree / ".config", "# CONFIG_NET is not set\n")
+    write(tree / "net" / "Kconfig", "config NET\n\tbool\n")
+    assert kernels.lost_options(kernels.make_recipe(source, "base"), tree) == ["CONFIG_NET=y"]
+
+
+def test_series_without_its_option_fails(tree: Path) -> None:
+    patch = tree / "patches" / "6.12" / "0001-one.patch"
+    patch.write_text(SERIES[: SERIES.index("diff --git a/drwa.config")])
+    with pytest.raises(KernelError, match="lost CONFIG_TCP_DRWA=y"):
+        build("drwa")
+
+
+def test_failed_build_shows_why(tree: Path) -> None:
+    patch = tree / "patches" / "6.12" / "0001-one.patch"
+    patch.write_text(SERIES.replace("int changed;", "#error no"))
+    with pytest.raises(KernelError, match=r"(?s)make linux failed.*6.12-drwa.log.*#error no"):
+        build("drwa")
+    patch.write_text(SERIES)
+    assert build("drwa")[0] == "int changed;\nint two;\n"
+
+
+def test_patch_that_does_not_fit_is_named(tree: Path) -> None:
+    patch = tree / "patches" / "6.12" / "0001-one.patch"
+    patch.write_text(SERIES.replace("-int one;", "-int three;"))
+    with pytest.raises(KernelError, match=r"0001-one\.patch does not apply"):
+        build("drwa")
+
+
+def test_empty_series_says_what_to_run(tree: Path) -> None:
+    (tree / "patches" / "6.12" / "0001-one.patch").unlink()
+    with pytest.raises(KernelError, match="run kernel/mkseries"):
+        build("drwa")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1\n"),
+        (["--flavour", "x"], "lab: unknown flavour 'x': choose from base, drwa\n"),
+    ],
+)
+def test_wrong_input_ends_with_one_line(tree: Path, arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(kernels.kernel_app, ["build", *arguments])
+    assert (result.exit_code, result.output) == (2, message)
+
+
+def test_agent_is_compiled_once(tree: Path) -> None:
+    write(tree / "lab" / "guest" / "agent.c", '#include "agent.h"\nint main(void){return N;}\n')
+    write(tree / "lab" / "guest" / "agent.h", "#define N 7\n")
+    first = kernels.agent()
+    assert os.waitstatus_to_exitcode(os.system(str(first))) == 7
+    assert kernels.agent() == first
+    write(tree / "lab" / "guest" / "agent.h", "#define N 8\n")
+    assert kernels.agent() != first
+    write(tree / "lab" / "guest" / "agent.c", "int main(void) { return }\n")
+    with pytest.raises(KernelError, match="agent does not compile"):
+        kernels.agent()
