@@ -15,6 +15,7 @@
  * microseconds since the flows started.
  *
  *   b rtt_us				idle probe: the base RTT
+ *   t t0_us				CLOCK_MONOTONIC when the flows started
  *   p sent_us rtt_us			answered probe
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   q t_us backlog_bytes		downlink queue
@@ -25,6 +26,8 @@
  *   n sent lost			probes, at the end
  *   d packets bytes drops		downlink queue, at the end
  *   end				the run is complete
+ *
+ * The console gets a line "at seconds" for every second of the run.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -591,6 +594,10 @@ static void sample(int64_t now)
 	}
 	if (spec.down.set)
 		fprintf(raw, "q %lld %u\n", (long long)(now - t0_us), down_stats().backlog);
+	if ((now - t0_us) % FREQUENCY_HZ == 0) {
+		printf("at %lld\n", (long long)(now - t0_us) / FREQUENCY_HZ);
+		fflush(stdout);
+	}
 }
 
 static void run_event(struct event *e)

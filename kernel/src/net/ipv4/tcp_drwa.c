@@ -67,10 +67,17 @@ static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 	return (u32)tp->tcp_mstamp - tp->rx_opt.rcv_tsval * tick_us;
 }
 
+static enum drwa_law tcp_drwa_law(void)
+{
+	return READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
+}
+
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (!tp->drwa.rtt_us)
+		drwa_reset(&tp->drwa, tcp_drwa_law());
 	drwa_sample(&tp->drwa, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
 		    tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0);
 }
@@ -91,28 +98,24 @@ static void tcp_drwa_grow_rcvbuf(struct sock *sk)
 
 void __tcp_drwa_space_adjust(struct sock *sk)
 {
-	enum drwa_law law = READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC :
-							   DRWA_LAW_DELAY;
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
-	u32 unit = 1U << tp->rx_opt.rcv_wscale;
 	u32 lambda;
 
 	if (!drwa_due(d, tp->tcp_mstamp))
 		return;
 	lambda = tcp_drwa_sk_lambda(sk);
-	if (!lambda || law != d->law || !d->lambda) {
-		drwa_reset(d, law);
-		d->lambda = lambda;
-		if (lambda)
-			NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWASOCKETS);
+	if (!lambda || d->law != tcp_drwa_law()) {
+		drwa_reset(d, tcp_drwa_law());
 		return;
 	}
+	if (!d->lambda)
+		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWASOCKETS);
 	d->lambda = lambda;
 	drwa_round(d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
 	/* What the header cannot carry would be rounded up at every segment. */
 	if (d->wnd)
-		d->wnd = ALIGN(d->wnd, unit);
+		d->wnd = ALIGN(d->wnd, 1U << tp->rx_opt.rcv_wscale);
 	tcp_drwa_grow_rcvbuf(sk);
 	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWAROUNDS);
 	trace_tcp_drwa_round(sk);

@@ -125,6 +125,14 @@ void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us
 	d->samples++;
 }
 
+/* RTTest: classic averages what the round has seen so far. */
+static u32 drwa_rtt_us(const struct drwa *d)
+{
+	if (d->law == DRWA_LAW_CLASSIC && d->samples)
+		return d->sum_us / d->samples;
+	return d->rtt_us;
+}
+
 /**
  * drwa_due() - is the round over?
  * @d:		connection
@@ -132,7 +140,7 @@ void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us
  */
 bool drwa_due(const struct drwa *d, u32 now_us)
 {
-	return d->rtt_us && now_us - d->round_us >= d->rtt_us;
+	return d->rtt_us && now_us - d->round_us >= drwa_rtt_us(d);
 }
 
 /* lambda * @bytes, at least @floor */
@@ -147,8 +155,7 @@ static u32 drwa_window(const struct drwa *d, u32 bytes, u32 floor)
 
 static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 {
-	if (d->samples)
-		d->rtt_us = d->sum_us / d->samples;
+	d->rtt_us = drwa_rtt_us(d);
 	if (d->rtt_us < d->rtt_min_us)
 		d->rtt_min_us = d->rtt_us;
 
@@ -240,6 +247,14 @@ void drwa_round(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 mss)
 	u32 elapsed_us = now_us - d->round_us;
 	u32 data_rcvd = rcv_nxt - d->round_seq;
 
+	/* After so long nothing learned holds: the user has moved on. */
+	if (elapsed_us > DRWA_RTT_MAX_US) {
+		u16 lambda = d->lambda;
+
+		drwa_reset(d, d->law);
+		d->lambda = lambda;
+		return;
+	}
 	if (d->law == DRWA_LAW_CLASSIC)
 		classic_round(d, data_rcvd, mss);
 	else

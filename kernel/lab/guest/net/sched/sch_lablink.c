@@ -72,6 +72,10 @@ static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	unsigned int len = skb->len - skb_network_offset(skb);
 	int ret;
 
+	/* The queue is the modem's or the base station's: TCP small queues,
+	 * which account for the sender's own device, do not see it.
+	 */
+	skb_orphan_partial(skb);
 	qdisc_skb_cb(skb)->pkt_len = len;
 	ret = qdisc_enqueue(skb, q->qdisc, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
