@@ -190,7 +190,7 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         if kernel is not None:
             return kernel
         tree = _prepare_tree(source, recipe, log)
-        fresh = not (tree / "linux").exists()
+        fresh = not (tree / ".config").exists()
         _configure(tree, recipe)
         amount = "about 1100 files" if fresh else "what has changed"
         log(f"compiling {line} {flavour}: {amount}")
@@ -500,7 +500,17 @@ def build_command(
 @kernel_app.command("list")
 def list_command() -> None:
     """List the kernels in the cache; those for the present sources are marked."""
-    table = Table("line", "flavour", "key", "release", "Debian version", "patches", "current")
+    table = Table(
+        "line",
+        "flavour",
+        "key",
+        "release",
+        "Debian",
+        "patches",
+        "current",
+        box=None,
+        pad_edge=False,
+    )
     for line in read_lines():
         for flavour in FLAVOURS:
             try:
