@@ -25,6 +25,7 @@
 #include <linux/vmalloc.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
+#include <net/sock.h>
 
 /* Shared with the agent, kernel/lab/guest/agent.c. */
 enum {
