@@ -201,7 +201,7 @@ static void delay_round(struct drwa *d, u32 now_us, u32 elapsed_us, u32 data_rcv
 {
 	u32 q_us, floor = DELAY_FLOOR_MSS * mss;
 
-	if (!d->samples || elapsed_us / DELAY_IDLE_RTTS > d->rtt_us)
+	if (!d->samples || elapsed_us / DELAY_IDLE_RTTS > d->least_us)
 		return;
 
 	if (d->phase == DRWA_DRAIN && !--d->drain) {

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The control law in user space: kernel/src/net/ipv4/tcp_drwa_core.c, the file that the kernel builds."""
+
+import ctypes
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+KERNEL = Path(__file__).resolve().parents[1]
+DELAY, CLASSIC = 0, 1
+START, HOLD = 0, 1
+MSS = 1448
+U32 = 1 << 32
+
+
+class Drwa(ctypes.Structure):
+    """struct drwa of include/linux/tcp_drwa.h; size() in the library guards the layout."""
+
+    _fields_ = (
+        ("wnd", ctypes.c_uint32),
+        ("round_us", ctypes.c_uint32),
+        ("round_seq", ctypes.c_uint32),
+        ("rtt_us", ctypes.c_uint32),
+        ("rtt_min_us", ctypes.c_uint32),
+        ("cwnd", ctypes.c_uint32),
+        ("lambda_", ctypes.c_uint16),
+        ("samples", ctypes.c_uint16),
+        ("law", ctypes.c_uint8),
+        ("phase", ctypes.c_uint8),
+        ("rest", ctypes.c_uint8 * 34),
+    )
+
+
+class Law:
+    """One connection: a clock in us, the next byte expected, and the law's state."""
+
+    def __init__(self, library: ctypes.CDLL, law: int, lambda_: int) -> None:
+        self.library, self.state = library, Drwa()
+        self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
+        library.drwa_reset(ctypes.byref(self.state), law)
+        self.state.lambda_ = lambda_
+
+    def sample(self, rtt_us: int, owd_us: int = 0) -> None:
+        self.library.drwa_sample(
+            ctypes.byref(self.state), self.now_us % U32, self.rcv_nxt % U32, rtt_us, owd_us % U32
+        )
+
+    def due(self) -> bool:
+        return bool(self.library.drwa_due(ctypes.byref(self.state), self.now_us % U32))
+
+    def round(self, mss: int = MSS) -> int:
+        self.library.drwa_round(
+            ctypes.byref(self.state), self.now_us % U32, self.rcv_nxt % U32, mss
+        )
+        return int(self.state.wnd)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
+    output = tmp_path_factory.mktemp("core") / "core.so"
+    source = KERNEL / "src" / "net" / "ipv4" / "tcp_drwa_core.c"
+    size = output.with_name("size.c")
+    size.write_text("#include <linux/tcp_drwa.h>\nint size(void) { return sizeof(struct drwa); }\n")
+    includes = [f"-I{KERNEL / 'tests' / 'include'}", f"-I{KERNEL / 'src' / 'include'}"]
+    sanitize = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", *sanitize, *includes]
+        + [str(source), str(size), "-o", str(output)],
+        check=True,
+    )
+    loaded = ctypes.CDLL(str(output))
+    loaded.drwa_due.restype = ctypes.c_bool
+    yield loaded
+
+
+def test_state_fits_64_bytes(library: ctypes.CDLL) -> None:
+    assert library.size() == ctypes.sizeof(Drwa) <= 64
+
+
+def pipe(law: Law, rate_bps: float, base_us: int, seconds: float) -> list[int]:
+    """A window-limited sender behind a deep queue: RTT = max(base, window / rate). Returns the RTTs."""
+    rtts, end_us = [], law.now_us + int(seconds * 1e6)
+    window = 10 * MSS
+    while law.now_us < end_us:
+        rtt_us = max(base_us, int(window * 8e6 / rate_bps))
+        law.now_us += rtt_us
+        law.rcv_nxt += min(window, int(rate_bps * rtt_us / 8e6))
+        law.sample(rtt_us, 12345 + rtt_us - base_us)
+        if law.due():
+            window = law.round() or window * 2
+        rtts.append(rtt_us)
+    return rtts
+
+
+@pytest.mark.parametrize("lambda_", [200, 300, 400])
+@pytest.mark.parametrize(("rate_bps", "base_us"), [(2e6, 100_000), (4e6, 200_000), (20e6, 100_000)])
+def test_classic_settles_at_lambda_rtt_min(
+    library: ctypes.CDLL, lambda_: int, rate_bps: float, base_us: int
+) -> None:
+    rtts = pipe(Law(library, CLASSIC, lambda_), rate_bps, base_us, 60)
+    tail = rtts[len(rtts) // 2 :]
+    assert sum(tail) / len(tail) == pytest.approx(lambda_ / 100 * base_us, rel=0.05)
+
+
+def test_delay_settles_at_lambda_rtt(library: ctypes.CDLL) -> None:
+    law = Law(library, DELAY, 150)
+    rtts = pipe(law, 10e6, 100_000, 60)
+    tail = sorted(rtts[len(rtts) // 2 :])
+    assert tail[len(tail) // 2] == pytest.approx(150_000, rel=0.05)
+
+
+def test_delay_leaves_the_start_alone(library: ctypes.CDLL) -> None:
+    law = Law(library, DELAY, 150)
+    for size in (10, 20, 40, 80, 160):
+        law.sample(50_000, 7)
+        law.now_us += 50_000
+        law.rcv_nxt += size * MSS
+        assert law.round() == 0
+        assert law.state.phase == START
+    law.sample(150_000, 100_007)
+    law.now_us += 150_000
+    law.rcv_nxt += 160 * MSS
+    assert 0 < law.round() < 2 * 160 * MSS
+    assert law.state.phase == HOLD
+
+
+def test_delay_takes_an_uplink_queue_for_distance(library: ctypes.CDLL) -> None:
+    """RTT grows tenfold, one-way delay not at all: the window must not fall."""
+    law = Law(library, DELAY, 150)
+    pipe(law, 10e6, 100_000, 10)
+    before = law.state.wnd
+    law.sample(1_000_000, 12345)
+    law.now_us += 1_000_000
+    law.rcv_nxt += int(10e6 / 8)
+    assert law.round() > before
+
+
+def test_a_minute_without_rounds_forgets(library: ctypes.CDLL) -> None:
+    law = Law(library, CLASSIC, 300)
+    pipe(law, 4e6, 100_000, 5)
+    assert law.state.wnd
+    law.now_us += 61_000_000
+    assert law.round() == 0
+    assert (law.state.rtt_us, law.state.lambda_) == (0, 300)
+
+
+class Paper:
+    """Algorithm 1 in real numbers."""
+
+    def __init__(self, lambda_: float) -> None:
+        self.lambda_ = lambda_
+        self.rtt_min: float | None = None
+        self.cwnd: float | None = None
+
+    def round(self, samples: list[int], data_rcvd: int, first: int) -> float:
+        rtt = sum(samples) / len(samples)
+        self.rtt_min = min(rtt, self.rtt_min or first)
+        self.cwnd = data_rcvd if self.cwnd is None else 7 / 8 * self.cwnd + data_rcvd / 8
+        return self.lambda_ * self.rtt_min / rtt * self.cwnd
+
+
+rounds = st.lists(
+    st.tuples(
+        st.lists(st.integers(1_000, 2_000_000), min_size=1, max_size=20),
+        st.integers(1, 10_000_000),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(lambda_=st.integers(100, 1000), story=rounds)
+def test_classic_is_the_paper(library: ctypes.CDLL, lambda_: int, story: list) -> None:  # type: ignore[type-arg]
+    law, paper = Law(library, CLASSIC, lambda_), Paper(lambda_ / 100)
+    for samples, data_rcvd in story:
+        for rtt_us in samples:
+            law.sample(rtt_us)
+        law.now_us += max(samples)
+        law.rcv_nxt += data_rcvd
+        expected = max(paper.round(samples, data_rcvd, story[0][0][0]), 2 * MSS)
+        # Integers lose up to a byte a round in the average, times lambda.
+        assert law.round() == pytest.approx(expected, rel=1e-3, abs=lambda_ / 10 + 2)
+
+
+events = st.lists(
+    st.tuples(st.integers(0, U32 - 1), st.integers(0, U32 - 1), st.integers(0, U32 - 1)),
+    max_size=60,
+)
+
+
+@given(
+    law=st.sampled_from([DELAY, CLASSIC]),
+    lambda_=st.integers(100, 1000),
+    mss=st.integers(48, 65535),
+    story=events,
+)
+def test_hostile_numbers_stay_in_bounds(
+    library: ctypes.CDLL, law: int, lambda_: int, mss: int, story: list[tuple[int, int, int]]
+) -> None:
+    """Forged timestamps: no undefined behaviour, and a window that is none or holds two segments."""
+    connection = Law(library, law, lambda_)
+    for now_us, number, owd_us in story:
+        connection.now_us = now_us
+        connection.sample(number % (1 << number % 33), owd_us)
+        connection.rcv_nxt += number % 100_000_000
+        if connection.due():
+            window = connection.round(mss)
+            assert window == 0 or 2 * mss <= window <= U32 // 2
