@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The control law in user space: kernel/src/net/ipv4/tcp_drwa_core.c, the file that the kernel builds."""
+"""The control law, kernel/src/net/ipv4/tcp_drwa_core.c, in user space."""
 
 import ctypes
 import subprocess
@@ -66,10 +66,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
     size = output.with_name("size.c")
     size.write_text("#include <linux/tcp_drwa.h>\nint size(void) { return sizeof(struct drwa); }\n")
     includes = [f"-I{KERNEL / 'tests' / 'include'}", f"-I{KERNEL / 'src' / 'include'}"]
-    sanitize = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror"]
+    flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
     subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror", *sanitize, *includes]
-        + [str(source), str(size), "-o", str(output)],
+        ["gcc", "-shared", "-fPIC", *flags, *includes, source, size, "-o", output],
         check=True,
     )
     loaded = ctypes.CDLL(str(output))
@@ -82,7 +82,7 @@ def test_state_fits_64_bytes(library: ctypes.CDLL) -> None:
 
 
 def pipe(law: Law, rate_bps: float, base_us: int, seconds: float) -> list[int]:
-    """A window-limited sender behind a deep queue: RTT = max(base, window / rate). Returns the RTTs."""
+    """RTTs of a window-limited sender behind a deep queue: max(base, window / rate)."""
     rtts, end_us = [], law.now_us + int(seconds * 1e6)
     window = 10 * MSS
     while law.now_us < end_us:
@@ -201,7 +201,7 @@ events = st.lists(
 def test_hostile_numbers_stay_in_bounds(
     library: ctypes.CDLL, law: int, lambda_: int, mss: int, story: list[tuple[int, int, int]]
 ) -> None:
-    """Forged timestamps: no undefined behaviour, and a window that is none or holds two segments."""
+    """Forged timestamps: no undefined behaviour, and a window of two segments at least, or none."""
     connection = Law(library, law, lambda_)
     for now_us, number, owd_us in story:
         connection.now_us = now_us
