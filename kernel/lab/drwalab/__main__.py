@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-from drwalab.cli import app
+from drwalab.cli import main
 
-app(prog_name="lab")
+main()

@@ -1,12 +1,314 @@
 # SPDX-License-Identifier: GPL-2.0-only
+"""The command line of the lab."""
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
 import typer
+from typer.exceptions import TyperException
 
+from drwalab import kernels, ltelink, output, pool, results, schemes, spec, traces, units
+from drwalab.guest import GuestError
 from drwalab.kernels import kernel_app
+from drwalab.report import report
+from drwalab.sources import SourceError
+from drwalab.spec import DEFAULTS, RunSpec, SpecError
 
-app = typer.Typer(no_args_is_help=True)
-app.add_typer(kernel_app, name="kernel")
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, or make one.")
+app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
+app.add_typer(trace_app, name="trace")
+app.command()(report)
 
 
 @app.callback()
+def lab() -> None:
+    """The DRWA network lab: a server, a cellular link and a phone on a patched kernel, in virtual time."""
+
+
+def _fail(message: str, code: int = 2) -> NoReturn:
+    print(f"lab: {message}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """Turns what can go wrong into one message and an exit code: 2 before a guest boots, else 1."""
+    try:
+        yield
+    except (SpecError, kernels.KernelError, SourceError, traces.TraceError) as error:
+        _fail(str(error))
+    except GuestError as error:
+        _fail(str(error), 1)
+
+
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the result as JSON (a list when there are several); - for standard output, "
+        "which then has no table.",
+    ),
+]
+
+
+def _option(text: str, metavar: str, name: str | None = None) -> Any:
+    """An option that is read by spec.parse, which knows the units and the defaults."""
+    key = (name or "").removeprefix("--")
+    default = DEFAULTS.get(key)
+    if default is not None:
+        text += f" Default: {default}."
+    return typer.Option(*([name] if name else []), metavar=metavar, help=text)
+
+
+@app.command()
+def run(
+    scheme: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME",
+            help="The phone's receiver: " + ", ".join(schemes.names()) + ". stock is Linux "
+            "auto-tuning under a limit of 16 MiB; static and android-… are Android's limits; repeat "
+            "the option for several runs over the same link.",
+        ),
+    ],
+    kernel: Annotated[str | None, _option("Kernel line, 6.12 or 6.1.", "LINE", "--kernel")] = None,
+    lambda_: Annotated[
+        str | None,
+        _option(
+            "λ of drwa (1.50 unless given) and drwa-classic (3.00), from 1.00 to 10.00.",
+            "NUMBER",
+            "--lambda",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None, _option("Constant downlink rate: bit, kbit, mbit or gbit.", "RATE", "--rate")
+    ] = None,
+    trace: Annotated[
+        str | None,
+        _option(
+            "Downlink trace in mahimahi's format: a line per 1500-byte packet with the time in ms "
+            "at which it can cross; starts again at its end.",
+            "FILE",
+            "--trace",
+        ),
+    ] = None,
+    base_rtt: Annotated[
+        str | None,
+        _option("RTT of the idle path, half each way: us, ms or s.", "TIME", "--base-rtt"),
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        _option(
+            "Downlink queue in bytes of IP packets: kB is 1000, KiB is 1024; no unit is bytes. "
+            "With --aqm, as many packets of 1500 bytes.",
+            "SIZE",
+            "--buffer",
+        ),
+    ] = None,
+    flows: Annotated[
+        str | None, _option("Bulk downloads in parallel; 0 for none.", "NUMBER", "--flows")
+    ] = None,
+    duration: Annotated[
+        str | None, _option("Length of the run, in steps of 100ms.", "TIME", "--duration")
+    ] = None,
+    cc: Annotated[
+        str | None,
+        _option(
+            "The server's congestion control: " + ", ".join(spec.CONGESTION_CONTROLS) + ".",
+            "NAME",
+            "--cc",
+        ),
+    ] = None,
+    aqm: Annotated[
+        str | None,
+        _option(
+            "Queue management of the base station: " + ", ".join(spec.AQMS) + "; else first in, "
+            "first out.",
+            "NAME",
+            "--aqm",
+        ),
+    ] = None,
+    loss: Annotated[
+        str | None,
+        _option("Random loss on the way down, before the queue, such as 1%.", "PERCENT", "--loss"),
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        _option(
+            "A change during the run, 'TIME NAME=VALUE': base-rtt=150ms, rate=1mbit (0mbit is an "
+            "outage), uplink-rate=1mbit, loss=1%, lambda=2.0 (0 is off). Repeat for more.",
+            "EVENT",
+            "--event",
+        ),
+    ] = None,
+    object_: Annotated[
+        list[str] | None,
+        _option(
+            "Fetch objects of this size one after another, each on a new connection. Repeat for "
+            "sizes that take turns.",
+            "SIZE",
+            "--object",
+        ),
+    ] = None,
+    keep_alive: Annotated[
+        bool, typer.Option("--keep-alive", help="Fetch all objects on one connection.")
+    ] = False,
+    think: Annotated[
+        str | None, _option("Idle time between two objects.", "TIME", "--think")
+    ] = None,
+    upload: Annotated[
+        bool, typer.Option("--upload", help="The phone also sends bulk data to the server.")
+    ] = False,
+    uplink_rate: Annotated[
+        str | None,
+        _option("Constant uplink rate; else the uplink has no limit.", "RATE", "--uplink-rate"),
+    ] = None,
+    uplink_trace: Annotated[
+        str | None, _option("Uplink trace, like --trace.", "FILE", "--uplink-trace")
+    ] = None,
+    uplink_buffer: Annotated[
+        str | None, _option("Uplink queue, like --buffer.", "SIZE", "--uplink-buffer")
+    ] = None,
+    ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 instead of IPv4.")] = False,
+    unpatched: Annotated[
+        bool,
+        typer.Option("--unpatched", help="The kernel without the DRWA series, for comparison."),
+    ] = False,
+    seed: Annotated[
+        str | None,
+        _option(
+            "Seed of all randomness in the guest; the same seed, the same bytes.", "N", "--seed"
+        ),
+    ] = None,
+    json: Json = None,
+    pcap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write server.pcap and phone.pcap here (headers, virtual time in ns); with several "
+            "schemes into a folder for each.",
+        ),
+    ] = None,
+) -> None:
+    """Run schemes over one link, each in its own guest, and print what came out."""
+    given = {
+        "kernel": kernel,
+        "lambda": lambda_,
+        "rate": rate,
+        "trace": trace,
+        "base-rtt": base_rtt,
+        "buffer": buffer,
+        "flows": flows,
+        "duration": duration,
+        "cc": cc,
+        "aqm": aqm,
+        "loss": loss,
+        "event": event,
+        "object": object_,
+        "keep-alive": keep_alive,
+        "think": think,
+        "upload": upload,
+        "uplink-rate": uplink_rate,
+        "uplink-trace": uplink_trace,
+        "uplink-buffer": uplink_buffer,
+        "ipv6": ipv6,
+        "unpatched": unpatched,
+        "seed": seed,
+    }
+    with _errors():
+        specs = [spec.parse(name, given) for name in scheme]
+        if lambda_ is not None and not any(s.scheme.uses_drwa for s in specs):
+            raise SpecError("--lambda: none of the schemes is drwa or drwa-classic")
+        _check_json(json)
+        if pcap is not None:
+            specs = _with_captures(specs, Path(pcap))
+        found = pool.run_specs(specs)
+    _finish(found, json)
+
+
+def _with_captures(specs: list[RunSpec], into: Path) -> list[RunSpec]:
+    folders = [into]
+    if len(specs) > 1:
+        slugs = [re.sub(r"[^\w.]+", "-", s.name) for s in specs]
+        folders = [into / f"{number}-{slug}" for number, slug in enumerate(slugs, start=1)]
+    try:
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise SpecError(f"--pcap: {into}: {e.strerror}") from e
+    for folder in folders:
+        if problem := output.check_writable(folder / pool.PCAPS[0]):
+            raise SpecError(f"--pcap: {problem}")
+    return [replace(s, pcap_dir=folder) for s, folder in zip(specs, folders, strict=True)]
+
+
+def _check_json(target: str | None) -> None:
+    if target not in (None, "-") and (problem := output.check_writable(Path(target))):
+        raise SpecError(f"--json: {problem}")
+
+
+def _finish(found: list[results.Result], target: str | None) -> None:
+    if target == "-":
+        sys.stdout.write(results.dump(found))
+        return
+    output.print_table(found)
+    if target is not None:
+        output.write_whole(Path(target), results.dump(found))
+
+
+@trace_app.command("info")
+def trace_info(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in mahimahi's format.")],
+) -> None:
+    """Print the length, the mean rate and the hash of a trace."""
+    with _errors():
+        trace = traces.load(file)
+    output.describe(
+        {
+            "length": f"{trace.period_ms / 1000:g} s",
+            "opportunities": len(trace.times_ms),
+            "mean rate": f"{trace.mean_bps / 1e6:.2f} Mb/s",
+            "sha256": trace.sha256,
+        }
+    )
+
+
+@trace_app.command("generate")
+def trace_generate(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The trace to write.")],
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="Length of the trace, in whole seconds.")
+    ] = "60s",
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another link.")] = 1,
+) -> None:
+    """Write an LTE-like downlink of 10 Mb/s in the mean, in mahimahi's format."""
+    try:
+        seconds, rest = divmod(units.parse_time_us(duration), 1_000_000)
+        if rest or not seconds:
+            raise ValueError(f"'{duration}' is no number of whole seconds")
+    except ValueError as e:
+        _fail(f"--duration: {e}")
+    if problem := output.check_writable(file):
+        _fail(problem)
+    ltelink.write_trace(file, seed, seconds)
+
+
 def main() -> None:
-    """The DRWA network lab."""
+    """Entry point: a usage error is one line, exit code 2."""
+    try:
+        code = app(prog_name="lab", standalone_mode=False)
+    except TyperException as error:
+        message = error.format_message()
+        if not message or "\n" in message:
+            error.show()
+        else:
+            print(f"lab: {message}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots one guest for one run, pinned to a CPU that no other guest of this user has."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from drwalab import network
+from drwalab.kernels import Kernel
+from drwalab.sources import cache_dir
+from drwalab.spec import RunSpec
+
+# A guest reports every second of its time; at 1 Gb/s that is a few seconds of ours.
+STALL_S = 60.0
+POLL_S = 0.05
+LOG_LINES = 12
+START_NS = 1_700_000_000 * 10**9
+
+Progress = Callable[[float], None]
+
+
+class GuestError(Exception):
+    """A guest that did not come to its end; the text has the last lines of its console."""
+
+
+class Cancelled(Exception):
+    """The user stopped the lab."""
+
+
+@contextmanager
+def leased_cpu(cancel: threading.Event) -> Iterator[int]:
+    """A CPU of ours that no guest has, waited for if need be."""
+    folder = cache_dir() / "locks"
+    folder.mkdir(exist_ok=True)
+    while not cancel.is_set():
+        for cpu in sorted(os.sched_getaffinity(0)):
+            with (folder / f"cpu-{cpu}").open("w") as handle:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield cpu
+                return
+        cancel.wait(POLL_S)
+    raise Cancelled
+
+
+def run(
+    spec: RunSpec, kernel: Kernel, agent: Path, cancel: threading.Event, progress: Progress
+) -> Path:
+    """Boot, wait for the end, and return the folder with what the agent wrote.
+
+    The folder is the caller's then. progress gets the seconds of the run that are done.
+    """
+    runs = cache_dir() / "runs"
+    runs.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=runs))
+    try:
+        _write_inputs(spec, agent, folder)
+        with leased_cpu(cancel) as cpu:
+            _boot(spec, kernel, cpu, folder, cancel, progress)
+    except GuestError:
+        # The console's log stays for whoever has to find out why.
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _write_inputs(spec: RunSpec, agent: Path, folder: Path) -> None:
+    (folder / "agent").symlink_to(agent)
+    (folder / "setup.sh").write_text(network.setup_script(spec))
+    (folder / "spec").write_text(network.agent_spec(spec))
+    for direction, link in (("down", spec.down), ("up", spec.up)):
+        if link and link.trace:
+            link.trace.write_native(folder / network.trace_name(direction))
+
+
+def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
+    """The guest's command line, for the run's folder as working folder.
+
+    The kernel feeds it to its random numbers, so it may not depend on where files are.
+    """
+    here = "/proc/self/cwd"
+    return [
+        "taskset",
+        "--cpu-list",
+        str(cpu),
+        str(kernel.path),
+        "root=/dev/root",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        "ro",
+        f"init={here}/agent",
+        "con0=fd:0,fd:1",
+        "con=null",
+        "quiet",
+        "loglevel=3",
+        "mem=512M",
+        "time-travel=inf-cpu",
+        f"time-travel-start={START_NS}",
+        f"labseed={spec.seed}",
+        "uml_dir=.",
+        f"lab_out={here}",
+    ]
+
+
+def _boot(
+    spec: RunSpec,
+    kernel: Kernel,
+    cpu: int,
+    folder: Path,
+    cancel: threading.Event,
+    progress: Progress,
+) -> None:
+    log = folder / "console"
+    # UML finds a place for its memory by itself, unless one of these names a bad one.
+    environment = {k: v for k, v in os.environ.items() if k not in ("TMPDIR", "TMP", "TEMP")}
+    with (
+        log.open("wb") as console,
+        subprocess.Popen(
+            _command(spec, kernel, cpu),
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            problem = _wait(process, log, cancel, progress)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if problem is None and not _complete(folder):
+        problem = "ended before the run was complete"
+    if problem:
+        raise GuestError(f"{spec.name}: the guest {problem} (log: {log}){_tail(log)}")
+
+
+def _wait(
+    process: subprocess.Popen[bytes], log: Path, cancel: threading.Event, progress: Progress
+) -> str | None:
+    """Wait for the guest's end; returns what is wrong, if anything."""
+    seen = 0
+    deadline = time.monotonic() + STALL_S
+    while process.poll() is None:
+        if cancel.wait(POLL_S):
+            raise Cancelled
+        size = log.stat().st_size
+        if size > seen:
+            seen = size
+            deadline = time.monotonic() + STALL_S
+            progress(_reached(log))
+        elif time.monotonic() > deadline:
+            return f"has not moved for {STALL_S:.0f} s"
+    return None
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines()
+
+
+def _reached(log: Path) -> float:
+    """Seconds of the run that the console reports as done."""
+    for line in reversed(_lines(log)):
+        words = line.split()
+        if len(words) == 2 and words[0] == "at" and words[1].isdigit():
+            return float(words[1])
+    return 0.0
+
+
+def _complete(folder: Path) -> bool:
+    try:
+        return (folder / "raw").read_bytes().endswith(b"\nend\n")
+    except FileNotFoundError:
+        return False
+
+
+def _tail(log: Path) -> str:
+    lines = [line for line in _lines(log) if line.strip() and not line.startswith("at ")]
+    return "".join(f"\n  {line}" for line in lines[-LOG_LINES:])

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest reads: setup.sh, which builds server, router and phone, and the agent's own spec.
+
+    server srv0 ------ net0 router cell0 ------ rmnet0 phone
+           half base RTT, loss        the cellular link
+
+Half of the base RTT lies on the way down, at srv0, and half on the way up, at net0. The agent puts
+the cellular link on cell0, and on rmnet0 when the uplink is limited too.
+"""
+
+from drwalab import units
+from drwalab.schemes import Limits
+from drwalab.spec import PACKET_BYTES, Event, Link, RunSpec
+
+KNOB = "/proc/sys/net/ipv4/conf/rmnet0/tcp_drwa_lambda"
+CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
+RESULTS = "/tmp/out"
+
+_HOSTS = """\
+for host in server router phone; do
+	ip netns add $host
+done
+
+# Fixed addresses and neighbours, so that nothing but the experiment's packets is on the wire.
+# Segments leave as single packets (gso_max_segs), since loss and queues count packets.
+join() { # host device address, twice
+	ip link add "$2" netns "$1" address "$3" gso_max_segs 1 type veth \\
+		peer name "$5" netns "$4" address "$6" gso_max_segs 1
+	for end in "$1 $2" "$4 $5"; do
+		ip -n "${end% *}" link set "${end#* }" addrgenmode none
+		ip -n "${end% *}" link set "${end#* }" up
+	done
+}
+neighbours() { # host device address6 address4 mac
+	ip -n "$1" neigh add "$3" lladdr "$5" dev "$2" nud permanent
+	ip -n "$1" neigh add "$4" lladdr "$5" dev "$2" nud permanent
+}
+addresses() { # host device address6 address4
+	ip -n "$1" addr add "$3/64" dev "$2" nodad
+	ip -n "$1" addr add "$4/24" dev "$2"
+}
+join server srv0 02:00:00:00:01:01 router net0 02:00:00:00:01:02
+join router cell0 02:00:00:00:02:01 phone rmnet0 02:00:00:00:02:02
+addresses server srv0 fd00:1::1 10.0.1.1
+addresses router net0 fd00:1::2 10.0.1.2
+addresses router cell0 fd00:2::1 10.0.2.1
+addresses phone rmnet0 fd00:2::2 10.0.2.2
+neighbours server srv0 fd00:1::2 10.0.1.2 02:00:00:00:01:02
+neighbours router net0 fd00:1::1 10.0.1.1 02:00:00:00:01:01
+neighbours router cell0 fd00:2::2 10.0.2.2 02:00:00:00:02:02
+neighbours phone rmnet0 fd00:2::1 10.0.2.1 02:00:00:00:02:01
+for route in "server fd00:1::2 10.0.1.2" "phone fd00:2::1 10.0.2.1"; do
+	set -- $route
+	ip -n "$1" route add default via "$2"
+	ip -n "$1" route add default via "$3"
+done
+
+put() { # host file value
+	ip netns exec "$1" sh -c 'echo "$2" > "$1"' put "$2" "$3"
+}
+put router /proc/sys/net/ipv4/ip_forward 1
+put router /proc/sys/net/ipv6/conf/all/forwarding 1
+
+# Limits that the kernel would derive from the guest's memory.
+echo '131072 196608 262144' > /proc/sys/net/ipv4/tcp_mem
+# A server that is never the bottleneck.
+put server /proc/sys/net/ipv4/tcp_rmem '4096 131072 67108864'
+put server /proc/sys/net/ipv4/tcp_wmem '4096 262144 67108864'
+put server /proc/sys/net/ipv4/tcp_notsent_lowat 131072
+for host in server phone; do
+	put $host /proc/sys/net/ipv4/tcp_no_metrics_save 1
+done
+"""
+
+
+def setup_script(spec: RunSpec) -> str:
+    """The shell script that builds the network; for dash and iproute2 of Debian 12."""
+    wmem = spec.scheme.wmem or (4096, 16384, 4 << 20)
+    lines = [
+        "#!/bin/sh",
+        f"# {spec.name}",
+        _HOSTS,
+        f"# The phone: {spec.name}",
+        f"put phone /proc/sys/net/ipv4/tcp_rmem '{_limits(spec.scheme.rmem)}'",
+        f"put phone /proc/sys/net/ipv4/tcp_wmem '{_limits(wmem)}'",
+    ]
+    if spec.lambda_hundredths is not None:
+        lines += [
+            f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
+            f"put phone {KNOB} {spec.lambda_hundredths}",
+        ]
+    lines += ["", "# Propagation", *_propagation("add", spec.base_rtt_us, spec.loss_ppm)]
+    return "\n".join(lines) + "\n"
+
+
+def _limits(limits: Limits) -> str:
+    return " ".join(str(limit) for limit in limits)
+
+
+def _propagation(verb: str, base_rtt_us: int, loss_ppm: int) -> list[str]:
+    down = base_rtt_us // 2
+    netem = "root netem limit 1000000"
+    loss = f" loss {units.show_percent(loss_ppm)}" if loss_ppm else ""
+    return [
+        f"tc -n server qdisc {verb} dev srv0 {netem} delay {down}us{loss}",
+        f"tc -n router qdisc {verb} dev net0 {netem} delay {base_rtt_us - down}us",
+    ]
+
+
+def agent_spec(spec: RunSpec) -> str:
+    """The agent's spec file; its keys are explained in guest/agent.c."""
+    lines = [
+        f"duration_us {spec.duration_us}",
+        f"flows {spec.flows}",
+        f"cc {spec.cc}",
+        f"think_us {spec.think_us}",
+        *(f"object {size}" for size in spec.object_bytes),
+        _link("down", spec.down),
+    ]
+    if spec.up:
+        lines.append(_link("up", spec.up))
+    if spec.aqm:
+        packets = max(1, spec.down.buffer_bytes // PACKET_BYTES)
+        lines.append(
+            "child tc -n router qdisc replace dev cell0 parent 1:1 handle 10: "
+            f"{spec.aqm} limit {packets}"
+        )
+    flags = {
+        "keep_alive": spec.keep_alive,
+        "upload": spec.upload,
+        "ipv6": spec.ipv6,
+        "pcap": spec.pcap_dir is not None,
+    }
+    lines += [name for name, given in flags.items() if given]
+    lines += _events(spec)
+    return "\n".join(lines) + "\n"
+
+
+def trace_name(direction: str) -> str:
+    """File name of a link's trace in the results folder."""
+    return f"{direction}.trace"
+
+
+def _link(direction: str, link: Link) -> str:
+    words = [direction, str(link.rate_bps or 0), str(link.buffer_bytes)]
+    if link.trace:
+        words.append(f"{RESULTS}/{trace_name(direction)}")
+    return " ".join(words)
+
+
+def _events(spec: RunSpec) -> list[str]:
+    base_rtt_us, loss_ppm = spec.base_rtt_us, spec.loss_ppm
+    lines = []
+    for event in spec.events:
+        if event.what == "base-rtt":
+            base_rtt_us = event.value
+        elif event.what == "loss":
+            loss_ppm = event.value
+        lines.append(f"event {event.at_us} {_event_action(event, base_rtt_us, loss_ppm)}")
+    return lines
+
+
+def _event_action(event: Event, base_rtt_us: int, loss_ppm: int) -> str:
+    match event.what:
+        case "rate":
+            return f"down {event.value}"
+        case "uplink-rate":
+            return f"up {event.value}"
+        case "lambda":
+            return f"ip netns exec phone sh -c 'echo {event.value} > {KNOB}'"
+        case _:
+            # netem takes a change as its whole new state.
+            return " && ".join(_propagation("change", base_rtt_us, loss_ppm))

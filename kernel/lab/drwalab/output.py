@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the commands print and write: the table of runs, and files that are whole or absent."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from drwalab.results import Result
+
+WIDE = 200
+
+
+def number(value: float | None, decimals: int = 1) -> str:
+    return "–" if value is None else f"{value:.{decimals}f}"
+
+
+def _goodput(result: Result) -> str:
+    return number(result["goodput_mbps"] if result["flows"] else None, 2)
+
+
+def _object(key: str) -> Callable[[Result], str]:
+    return lambda result: number(result["objects"][key], 0)
+
+
+def _rtt(key: str) -> Callable[[Result], str]:
+    return lambda result: number(result["rtt_ms"][key], 0)
+
+
+# Title, text of a result, and whether these results have it at all.
+_COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = [
+    ("Goodput\nMb/s", _goodput, lambda _: True),
+    ("RTT base\nms", _rtt("base"), lambda _: True),
+    ("mean\nms", _rtt("mean"), lambda _: True),
+    ("p50\nms", _rtt("p50"), lambda _: True),
+    ("p95\nms", _rtt("p95"), lambda _: True),
+    ("p99\nms", _rtt("p99"), lambda _: True),
+    ("Link use\n%", lambda r: number((r["utilisation"] or 0) * 100), lambda _: True),
+    ("Jain", lambda r: number(r["jain"], 3), lambda r: r["jain"] is not None),
+    ("Objects", lambda r: str(r["objects"]["count"]), lambda r: bool(r["config"]["objects"])),
+    ("mean\nms", _object("mean_fct_ms"), lambda r: bool(r["config"]["objects"])),
+    ("p95\nms", _object("p95_fct_ms"), lambda r: bool(r["config"]["objects"])),
+    (
+        "Upload\nMb/s",
+        lambda r: number(r["upload_goodput_mbps"], 2),
+        lambda r: bool(r["config"]["upload"]),
+    ),
+    ("Retrans-\nmits", lambda r: str(r["retransmits"]), lambda _: True),
+    ("Zero\nwindows", lambda r: str(r["zero_windows"]), lambda _: True),
+]
+
+
+def link_label(result: Result) -> str:
+    """The link in a few words."""
+    config = result["config"]
+    rate = config["rate_bps"]
+    link = config["trace"] if rate is None else f"{rate / 1e6:g} Mb/s"
+    return f"{link}, {config['base_rtt_ms']:g} ms"
+
+
+def print_table(results: Sequence[Result], title: str | None = None) -> None:
+    """The results as a table on standard output, with a column for the link where it differs."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table.add_column("Scheme", overflow="fold")
+    links = [link_label(result) for result in results]
+    with_link = len(set(links)) > 1
+    if with_link:
+        table.add_column("Link")
+    columns = [(head, text) for head, text, has in _COLUMNS if any(has(r) for r in results)]
+    for head, _ in columns:
+        table.add_column(head, justify="right")
+    for result, link in zip(results, links, strict=True):
+        start = [result["name"], link] if with_link else [result["name"]]
+        table.add_row(*start, *(text(result) for _, text in columns))
+    console.print(table)
+
+
+def check_writable(path: Path) -> str | None:
+    """Why a file cannot be written here, if that is so."""
+    parent = path.parent
+    if path.is_dir():
+        return f"{path} is a folder"
+    if not parent.is_dir():
+        return f"{parent} is no folder"
+    if not os.access(path if path.exists() else parent, os.W_OK):
+        return f"{path} is not writable"
+    return None
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that no half of it is ever seen."""
+    if not path.exists() or path.is_file():
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            file.write(text)
+        new = Path(file.name)
+        new.chmod(0o666 & ~_umask())
+        new.replace(path)
+    else:
+        path.write_text(text)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def describe(values: dict[str, Any]) -> None:
+    """Print names and values, one pair per line."""
+    width = max(len(name) for name in values)
+    for name, value in values.items():
+        print(f"{name:<{width}}  {value}")

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Several runs in parallel, one guest per CPU."""
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from drwalab import guest, kernels, results
+from drwalab.guest import Cancelled
+from drwalab.kernels import Kernel
+from drwalab.spec import RunSpec
+
+SHOW_S = 0.2
+PCAPS = ("server.pcap", "phone.pcap")
+
+
+def find_kernels(specs: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
+    """The builds that these runs need; raises KernelMissing, which names the command to run."""
+    wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
+    return {key: kernels.find(*key) for key in wanted}
+
+
+def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str, Any]]:
+    """The results of these runs, in their order.
+
+    Raises KernelMissing before any guest boots, and GuestError when one fails, which ends the others.
+    """
+    builds = find_kernels(specs)
+    agent = kernels.agent()
+    cancel = threading.Event()
+    done_s = [0.0] * len(specs)
+
+    def one(number: int) -> dict[str, Any]:
+        spec = specs[number]
+        kernel = builds[spec.kernel, spec.flavour]
+
+        def reached(seconds: float) -> None:
+            done_s[number] = seconds
+
+        folder = guest.run(spec, kernel, agent, cancel, reached)
+        try:
+            result = results.read(folder, spec, kernel)
+            if spec.pcap_dir:
+                _copy_captures(folder, spec.pcap_dir)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        done_s[number] = spec.duration_us / 1e6
+        return result
+
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as threads:
+        jobs = [threads.submit(one, number) for number in range(len(specs))]
+        try:
+            _watch(jobs, specs, done_s, progress)
+        finally:
+            # A failure, or the user's wish to end: nothing to lose when all are done.
+            cancel.set()
+    failed = next((job.exception() for job in jobs if _failed(job)), None)
+    if failed:
+        raise failed
+    return [job.result() for job in jobs]
+
+
+def _failed(job: Future[dict[str, Any]]) -> bool:
+    return not isinstance(job.exception(), Cancelled | None)
+
+
+def _watch(
+    jobs: list[Future[dict[str, Any]]],
+    specs: Sequence[RunSpec],
+    done_s: list[float],
+    progress: bool,
+) -> None:
+    """Shows progress until all are done, or one has failed."""
+    total_s = sum(spec.duration_us for spec in specs) / 1e6
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not (progress and console.is_terminal),
+        transient=True,
+    )
+    lines = progress and not console.is_terminal and len(specs) > 1
+    said = 0
+    with bar, _terminated():
+        task: TaskID = bar.add_task("", total=total_s)
+        while True:
+            ended, running = wait_for(jobs, timeout=SHOW_S)
+            finished = len(ended)
+            bar.update(
+                task,
+                completed=sum(done_s),
+                description=f"{finished} of {len(specs)} runs",
+            )
+            if lines and finished > said:
+                said = finished
+                print(f"{finished} of {len(specs)} runs", file=sys.stderr, flush=True)
+            if not running or any(_failed(job) for job in ended):
+                return
+
+
+class _terminated:
+    """Takes SIGTERM as Ctrl-C, so that it ends the guests too."""
+
+    def __enter__(self) -> None:
+        self._before = None
+        # Only the main thread may set handlers, and only there do signals arrive.
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGTERM, self._before)
+
+
+def _copy_captures(folder: Path, into: Path) -> None:
+    into.mkdir(parents=True, exist_ok=True)
+    for name in PCAPS:
+        with suppress(FileNotFoundError):
+            shutil.copyfile(folder / name, into / name)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From what the guest recorded to the result of a run, a dict that the README explains.
+
+Nothing in a result depends on the host, on the time of day or on where files are, so that the same
+command gives the same bytes.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from drwalab import __version__
+from drwalab.kernels import Kernel
+from drwalab.spec import SAMPLE_US, Link, RunSpec
+
+SCHEMA = "drwa-lab-run/1"
+PROBE_US = 50_000
+
+Result = dict[str, Any]
+Records = dict[str, npt.NDArray[np.int64]]
+
+_ROUND = re.compile(r"(\d+)\.(\d{6}): tcp_drwa_round: (.*)")
+
+
+def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
+    """The result of the run whose guest wrote into this folder."""
+    records = _read_raw(folder / "raw")
+    start_us = int(records["t"][0, 0])
+    flows, goodput_series, rwnd_series = _downloads(records, spec)
+    goodput = [flow["goodput_mbps"] for flow in flows]
+    capacity = _capacity_bytes(spec, spec.down)
+    delivered, drops = (int(x) for x in records["d"][0, 1:3])
+    counters = _tcp_counters((folder / "netstat").read_text())
+    return {
+        "schema": SCHEMA,
+        "name": spec.name,
+        "scheme": spec.scheme.name,
+        "lambda": _or_none(spec.lambda_hundredths, 100),
+        "cc": spec.cc,
+        "aqm": spec.aqm,
+        "config": _config(spec),
+        "goodput_mbps": round(float(sum(goodput)), 6),
+        "rtt_ms": _rtt(records),
+        "flows": flows,
+        "jain": _jain(goodput),
+        "objects": _objects(records),
+        "utilisation": round(delivered / float(capacity.sum()), 6) if capacity.any() else None,
+        "retransmits": sum(flow["retransmits"] for flow in flows),
+        "zero_windows": counters["TCPToZeroWindowAdv"],
+        "upload_goodput_mbps": _upload(records, spec),
+        "queue_drops": drops,
+        "series": {
+            "interval_s": SAMPLE_US / 1e6,
+            "t_s": _rounded(np.arange(1, len(capacity) + 1) * SAMPLE_US / 1e6, 1),
+            "goodput_mbps": goodput_series,
+            "rwnd_bytes": rwnd_series,
+            "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
+            "rtt": {
+                "t_s": _rounded(records["p"][:, 0] / 1e6, 6),
+                "ms": _rounded(records["p"][:, 1] / 1e3, 3),
+            },
+        },
+        "drwa": _rounds(folder / "trace", records, start_us),
+        "counters": {k: v for k, v in counters.items() if "drwa" in k.lower()},
+        "provenance": {
+            "kernel_release": kernel.release,
+            "debian_version": kernel.debian_version,
+            "kernel_key": kernel.key,
+            "patch_ids": kernel.patch_ids,
+            "trace_sha256": spec.down.trace.sha256 if spec.down.trace else None,
+            "uplink_trace_sha256": spec.up.trace.sha256 if spec.up and spec.up.trace else None,
+            "seed": spec.seed,
+            "lab_version": __version__,
+            "command": spec.command(),
+        },
+    }
+
+
+def dump(results: Sequence[Result]) -> str:
+    """JSON text: one object for one result, else a list."""
+    content = results[0] if len(results) == 1 else list(results)
+    return json.dumps(content, ensure_ascii=False) + "\n"
+
+
+def settled(result: Result, from_s: float) -> tuple[float, float | None]:
+    """Goodput in Mb/s and mean RTT in ms of a run's part from this second on."""
+    series = result["series"]
+    # A sample stands for the interval that ends with it.
+    goodput = [
+        g for t, g in zip(series["t_s"], series["goodput_mbps"], strict=True) if t > from_s + 0.05
+    ]
+    rtt = [m for t, m in zip(series["rtt"]["t_s"], series["rtt"]["ms"], strict=True) if t >= from_s]
+    mean = float(np.mean(rtt)) if rtt else None
+    return float(np.mean(goodput)) if goodput else 0.0, mean
+
+
+def _read_raw(path: Path) -> Records:
+    """Each kind of record as a table, with a row per line."""
+    rows: dict[str, list[list[int]]] = defaultdict(list)
+    for line in path.read_text().splitlines():
+        kind, *values = line.split()
+        rows[kind].append([int(value) for value in values])
+    widths = {"p": 2, "b": 1, "s": 5, "o": 3, "f": 2, "r": 2}
+    records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
+    for kind, width in widths.items():
+        records.setdefault(kind, np.empty((0, width), dtype=np.int64))
+    return records
+
+
+def _rounded(values: npt.NDArray[Any], decimals: int) -> list[float]:
+    return [float(x) for x in np.round(values.astype(np.float64), decimals)]
+
+
+def _or_none(value: int | None, divisor: int) -> float | None:
+    return None if value is None else value / divisor
+
+
+def _config(spec: RunSpec) -> dict[str, Any]:
+    up = spec.up
+    return {
+        "kernel": spec.kernel,
+        "flavour": spec.flavour,
+        "rate_bps": spec.down.rate_bps,
+        "trace": spec.down.trace.path.name if spec.down.trace else None,
+        "base_rtt_ms": spec.base_rtt_us / 1e3,
+        "buffer_bytes": spec.down.buffer_bytes,
+        "uplink_rate_bps": up.rate_bps if up else None,
+        "uplink_trace": up.trace.path.name if up and up.trace else None,
+        "uplink_buffer_bytes": up.buffer_bytes if up else None,
+        "loss": spec.loss_ppm / 1e6,
+        "flows": spec.flows,
+        "duration_s": spec.duration_us / 1e6,
+        "upload": spec.upload,
+        "objects": list(spec.object_bytes),
+        "keep_alive": spec.keep_alive,
+        "think_s": spec.think_us / 1e6,
+        "events": [str(event) for event in spec.events],
+        "ipv6": spec.ipv6,
+    }
+
+
+def _downloads(
+    records: Records, spec: RunSpec
+) -> tuple[list[dict[str, Any]], list[float], list[int]]:
+    """Per flow: goodput and retransmits; per interval: the sums of goodput and of windows."""
+    intervals = spec.duration_us // SAMPLE_US
+    samples = records["s"].reshape(intervals, spec.flows, 5)
+    received = samples[:, :, 2]
+    flows = [
+        {
+            "goodput_mbps": round(int(total) * 8 / spec.duration_us, 6),
+            "retransmits": int(retransmits),
+        }
+        for total, retransmits in zip(received[-1], records["r"][:, 1], strict=True)
+    ]
+    per_interval = np.diff(received.sum(axis=1), prepend=0) * 8 / SAMPLE_US
+    return flows, _rounded(per_interval, 4), [int(x) for x in samples[:, :, 3].sum(axis=1)]
+
+
+def _jain(goodput: list[float]) -> float | None:
+    """Jain's fairness index; none without several flows that got something."""
+    squares = sum(g * g for g in goodput)
+    if len(goodput) < 2 or not squares:
+        return None
+    return round(sum(goodput) ** 2 / (len(goodput) * squares), 6)
+
+
+def _statistics(values: npt.NDArray[np.float64], percentiles: Sequence[int]) -> dict[str, Any]:
+    if not len(values):
+        return {"mean": None} | {f"p{p}": None for p in percentiles}
+    points = np.percentile(values, percentiles, method="linear")
+    stats = {"mean": round(float(values.mean()), 3)}
+    return stats | {f"p{p}": round(float(x), 3) for p, x in zip(percentiles, points, strict=True)}
+
+
+def _rtt(records: Records) -> dict[str, Any]:
+    probes = records["p"]
+    # Those sent after the last one answered may still be on their way.
+    lost = int(probes[-1, 0]) // PROBE_US + 1 - len(probes) if len(probes) else 0
+    return {
+        "base": round(int(records["b"].min()) / 1e3, 3),
+        **_statistics(probes[:, 1] / 1e3, (50, 95, 99)),
+        "count": len(probes),
+        "lost": lost,
+    }
+
+
+def _objects(records: Records) -> dict[str, Any]:
+    objects = records["o"]
+    times = objects[:, 1] / 1e3
+    stats = _statistics(times, (95,))
+    return {
+        "count": len(objects),
+        "mean_fct_ms": stats["mean"],
+        "p95_fct_ms": stats["p95"],
+        "fct_ms": _rounded(times, 3),
+        "size_bytes": [int(x) for x in objects[:, 2]],
+        "start_s": _rounded(objects[:, 0] / 1e6, 6),
+    }
+
+
+def _upload(records: Records, spec: RunSpec) -> float | None:
+    if not spec.upload:
+        return None
+    return round(int(records["u"][0, 0]) * 8 / spec.duration_us, 6)
+
+
+def _capacity_bytes(spec: RunSpec, link: Link) -> npt.NDArray[np.float64]:
+    """Bytes that could cross the downlink in each interval of the series."""
+    edges = np.arange(0, spec.duration_us + 1, SAMPLE_US)
+    if link.trace:
+        return link.trace.opportunities(edges // 1000).astype(np.float64) * 1500
+    assert link.rate_bps is not None
+    # Bits since the start at each change of the rate; between changes they grow evenly.
+    at, bits, rate = [0], [0.0], link.rate_bps
+    for event in spec.events:
+        if event.what == "rate":
+            bits.append(bits[-1] + rate * (event.at_us - at[-1]) / 1e6)
+            at.append(event.at_us)
+            rate = event.value
+    bits.append(bits[-1] + rate * (spec.duration_us - at[-1]) / 1e6)
+    at.append(spec.duration_us)
+    return np.diff(np.interp(edges, at, bits)) / 8
+
+
+def _tcp_counters(netstat: str) -> dict[str, int]:
+    """The TcpExt counters of /proc/net/netstat."""
+    names, values = (line.split()[1:] for line in netstat.splitlines() if line.startswith("TcpExt"))
+    return {name: int(value) for name, value in zip(names, values, strict=True)}
+
+
+def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]] | None:
+    """The tracepoint's rounds; flow is the number of the download, -1 for any other connection."""
+    if not path.exists():
+        return None
+    flow_of = {int(port): int(flow) for flow, port in records["f"]}
+    columns: dict[str, list[Any]] = {
+        "t_s": [],
+        "flow": [],
+        "rtt_ms": [],
+        "rtt_min_ms": [],
+        "cwnd_bytes": [],
+        "rwnd_bytes": [],
+    }
+    for seconds, us, text in _ROUND.findall(path.read_text()):
+        fields = dict(pair.split("=", 1) for pair in text.split() if "=" in pair)
+        columns["t_s"].append((int(seconds) * 1_000_000 + int(us) - start_us) / 1e6)
+        columns["flow"].append(flow_of.get(int(fields["sport"]), -1))
+        columns["rtt_ms"].append(int(fields["rtt_us"]) / 1e3)
+        columns["rtt_min_ms"].append(int(fields["rtt_min_us"]) / 1e3)
+        columns["cwnd_bytes"].append(int(fields["cwnd"]))
+        columns["rwnd_bytes"].append(int(fields["rwnd"]))
+    return columns if columns["t_s"] else None

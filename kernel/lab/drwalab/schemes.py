@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a scheme means on the phone: its TCP buffer limits, and whether DRWA governs the window."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from drwalab import units
+
+Limits = tuple[int, int, int]
+
+STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
+STATIC_MIN = 4096
+STATIC_MAX = 64 << 20
+DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 150, "drwa-classic": 300}
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A receiver: limits are minimum, default and maximum in bytes; no wmem keeps the kernel's."""
+
+    name: str
+    label: str
+    rmem: Limits
+    wmem: Limits | None = None
+    default_lambda: int | None = None
+
+    @property
+    def uses_drwa(self) -> bool:
+        return self.default_lambda is not None
+
+    @property
+    def classic(self) -> bool:
+        return self.name == "drwa-classic"
+
+
+@cache
+def _named() -> dict[str, Scheme]:
+    path = Path(__file__).resolve().parents[1] / "schemes.toml"
+    schemes = {"stock": Scheme("stock", "stock", STOCK_RMEM)}
+    for name, entry in tomllib.loads(path.read_text()).items():
+        wmem = tuple(entry["wmem"]) if "wmem" in entry else None
+        schemes[name] = Scheme(name, f"static {name}", tuple(entry["rmem"]), wmem)
+    android = schemes["android-lte"]
+    for name, default_lambda in DEFAULT_LAMBDA_HUNDREDTHS.items():
+        # The kernel lifts Android's limit by itself where DRWA governs.
+        schemes[name] = Scheme(name, name, android.rmem, android.wmem, default_lambda)
+    return schemes
+
+
+def names() -> list[str]:
+    """Every name that find() takes, with static:BYTES standing for any limit."""
+    return [*_named(), "static:BYTES"]
+
+
+def find(text: str) -> Scheme:
+    """The scheme of this name; raises ValueError."""
+    scheme = _named().get(text)
+    if scheme is not None:
+        return scheme
+    if not text.startswith("static:"):
+        raise ValueError(f"'{text}' is unknown: choose from {', '.join(names())}")
+    limit = units.parse_bytes(text.removeprefix("static:"))
+    if not STATIC_MIN <= limit <= STATIC_MAX:
+        raise ValueError(f"'{text}' is out of {STATIC_MIN} to {STATIC_MAX} bytes")
+    rmem = (STATIC_MIN, min(87380, limit), limit)
+    return Scheme(f"static:{limit}", f"static {limit}", rmem)

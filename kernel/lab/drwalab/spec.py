@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What one run is: read from the options of a command or a case, checked before any guest boots."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drwalab import schemes, traces, units
+from drwalab.schemes import Scheme
+from drwalab.sources import read_lines
+from drwalab.traces import Trace
+
+CONGESTION_CONTROLS = (
+    "cubic",
+    "bbr",
+    "reno",
+    "westwood",
+    "vegas",
+    "bic",
+    "htcp",
+    "highspeed",
+)
+AQMS = ("codel", "fq_codel", "pie")
+
+LAMBDA_RANGE = (100, 1000)
+SAMPLE_US = 100_000
+PACKET_BYTES = 1500
+
+# Sizes of arrays in the guest's agent.
+MAX_FLOWS = 256
+MAX_OBJECTS = 32
+MAX_EVENTS = 64
+
+DEFAULTS: dict[str, Any] = {
+    "kernel": "6.12",
+    "base-rtt": "50ms",
+    "buffer": "1500kB",
+    "uplink-buffer": "300kB",
+    "flows": 1,
+    "duration": "60s",
+    "cc": "cubic",
+    "think": "2s",
+    "seed": 1,
+}
+
+
+class SpecError(Exception):
+    """Options that make no run; the text is one line."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change during the run; the value is in us, bit/s, ppm or hundredths."""
+
+    at_us: int
+    what: str
+    value: int
+
+    def __str__(self) -> str:
+        return f"{units.show_time(self.at_us)} {self.what}={_EVENT_SHOWN[self.what](self.value)}"
+
+
+_EVENT_PARSERS: dict[str, Callable[[str], int]] = {
+    "base-rtt": units.parse_time_us,
+    "rate": units.parse_rate_bps,
+    "uplink-rate": units.parse_rate_bps,
+    "loss": units.parse_percent_ppm,
+    "lambda": units.parse_hundredths,
+}
+_EVENT_SHOWN: dict[str, Callable[[int], str]] = {
+    "base-rtt": units.show_time,
+    "rate": units.show_rate,
+    "uplink-rate": units.show_rate,
+    "loss": units.show_percent,
+    "lambda": units.show_hundredths,
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    """One direction of the cellular link: a constant rate or a trace, and the queue before it."""
+
+    rate_bps: int | None
+    trace: Trace | None
+    buffer_bytes: int
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run. Times are in us, sizes in bytes, rates in bit/s, λ in hundredths, loss in ppm."""
+
+    kernel: str
+    flavour: str
+    scheme: Scheme
+    lambda_hundredths: int | None
+    cc: str
+    aqm: str | None
+    down: Link
+    up: Link | None
+    base_rtt_us: int
+    loss_ppm: int
+    flows: int
+    duration_us: int
+    upload: bool
+    object_bytes: tuple[int, ...]
+    keep_alive: bool
+    think_us: int
+    events: tuple[Event, ...]
+    ipv6: bool
+    seed: int
+    pcap_dir: Path | None = None
+
+    @property
+    def name(self) -> str:
+        parts = [self.scheme.label]
+        if self.lambda_hundredths is not None:
+            parts[0] += f" λ={units.show_hundredths(self.lambda_hundredths)}"
+        if self.cc != DEFAULTS["cc"]:
+            parts.append(self.cc)
+        if self.aqm:
+            parts.append(self.aqm)
+        if self.flavour == "base":
+            parts.append("unpatched")
+        return ", ".join(parts)
+
+    def command(self) -> str:
+        """The command line that repeats this run; traces by their names alone."""
+        words = ["lab", "run", "--kernel", self.kernel, "--scheme", self.scheme.name]
+        if self.lambda_hundredths is not None:
+            words += ["--lambda", units.show_hundredths(self.lambda_hundredths)]
+        words += _link_words("", self.down)
+        words += ["--base-rtt", units.show_time(self.base_rtt_us)]
+        if self.up:
+            words += _link_words("uplink-", self.up)
+        words += ["--flows", str(self.flows), "--duration", units.show_time(self.duration_us)]
+        words += ["--cc", self.cc]
+        if self.aqm:
+            words += ["--aqm", self.aqm]
+        if self.loss_ppm:
+            words += ["--loss", units.show_percent(self.loss_ppm)]
+        for size in self.object_bytes:
+            words += ["--object", units.show_bytes(size)]
+        if self.object_bytes:
+            words += ["--think", units.show_time(self.think_us)]
+        for event in self.events:
+            words += ["--event", str(event)]
+        flags = {
+            "--keep-alive": self.keep_alive,
+            "--upload": self.upload,
+            "--ipv6": self.ipv6,
+            "--unpatched": self.flavour == "base",
+        }
+        words += [flag for flag, given in flags.items() if given]
+        words += ["--seed", str(self.seed)]
+        return shlex.join(words)
+
+
+def _link_words(prefix: str, link: Link) -> list[str]:
+    if link.trace:
+        source = [f"--{prefix}trace", link.trace.path.name]
+    else:
+        assert link.rate_bps is not None
+        source = [f"--{prefix}rate", units.show_rate(link.rate_bps)]
+    return [*source, f"--{prefix}buffer", units.show_bytes(link.buffer_bytes)]
+
+
+class _Options:
+    """Options by name, with defaults, and errors that name the option."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = {key: value for key, value in given.items() if value not in (None, [], ())}
+
+    def given(self, name: str) -> bool:
+        return name in self._given
+
+    def get(self, name: str) -> Any:
+        return self._given.get(name, DEFAULTS.get(name))
+
+    def parse(self, name: str, parser: Callable[[str], int]) -> int:
+        try:
+            return parser(str(self.get(name)))
+        except ValueError as e:
+            raise SpecError(f"--{name}: {e}") from e
+
+    def positive(self, name: str, parser: Callable[[str], int]) -> int:
+        value = self.parse(name, parser)
+        if value == 0:
+            raise SpecError(f"--{name}: '{self.get(name)}' is not more than 0")
+        return value
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        value = str(self.get(name))
+        if value not in choices:
+            raise SpecError(f"--{name}: '{value}' is unknown: choose from {', '.join(choices)}")
+        return value
+
+    def whole(self, name: str, low: int, high: int) -> int:
+        text = str(self.get(name))
+        if not text.isdigit() or not low <= int(text) <= high:
+            raise SpecError(f"--{name}: '{text}' is not a whole number from {low} to {high}")
+        return int(text)
+
+
+def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
+    """One run from option texts, named as on the command line without dashes; raises SpecError."""
+    options = _Options(given)
+    found = _scheme(scheme)
+    up = None
+    if options.given("uplink-rate") or options.given("uplink-trace"):
+        up = _link(options, "uplink-")
+    elif options.given("uplink-buffer"):
+        raise SpecError("--uplink-buffer: needs --uplink-rate or --uplink-trace")
+    spec = RunSpec(
+        kernel=options.choice("kernel", tuple(read_lines())),
+        flavour="base" if options.get("unpatched") else "drwa",
+        scheme=found,
+        lambda_hundredths=_lambda(options, found),
+        cc=options.choice("cc", CONGESTION_CONTROLS),
+        aqm=options.choice("aqm", AQMS) if options.given("aqm") else None,
+        down=_link(options, ""),
+        up=up,
+        base_rtt_us=options.parse("base-rtt", units.parse_time_us),
+        loss_ppm=options.parse("loss", units.parse_percent_ppm) if options.given("loss") else 0,
+        flows=options.whole("flows", 0, MAX_FLOWS),
+        duration_us=options.positive("duration", units.parse_time_us),
+        upload=bool(options.get("upload")),
+        object_bytes=_objects(options.get("object") or []),
+        keep_alive=bool(options.get("keep-alive")),
+        think_us=options.parse("think", units.parse_time_us),
+        events=_events(options.get("event") or []),
+        ipv6=bool(options.get("ipv6")),
+        seed=options.whole("seed", 0, (1 << 64) - 1),
+    )
+    _check(spec)
+    return spec
+
+
+def _scheme(text: str) -> Scheme:
+    try:
+        return schemes.find(text)
+    except ValueError as e:
+        raise SpecError(f"--scheme: {e}") from e
+
+
+def _lambda(options: _Options, scheme: Scheme) -> int | None:
+    """Of the schemes in one command, --lambda concerns those that have one."""
+    if not scheme.uses_drwa:
+        return None
+    if not options.given("lambda"):
+        return scheme.default_lambda
+    value = options.parse("lambda", units.parse_hundredths)
+    _check_lambda(value, "--lambda")
+    return value
+
+
+def _check_lambda(hundredths: int, option: str) -> None:
+    low, high = LAMBDA_RANGE
+    if not low <= hundredths <= high:
+        limits = f"{units.show_hundredths(low)} to {units.show_hundredths(high)}"
+        raise SpecError(f"{option}: {units.show_hundredths(hundredths)} is out of {limits}")
+
+
+def _link(options: _Options, prefix: str) -> Link:
+    rate, trace = f"{prefix}rate", f"{prefix}trace"
+    if options.given(rate) == options.given(trace):
+        which = "not both" if options.given(rate) else "one of them is needed"
+        raise SpecError(f"--{rate} or --{trace}: {which}")
+    size = options.parse(f"{prefix}buffer", units.parse_bytes)
+    if not PACKET_BYTES <= size < 1 << 32:
+        raise SpecError(f"--{prefix}buffer: {size} B is out of {PACKET_BYTES}B to 4GiB")
+    if options.given(rate):
+        return Link(options.positive(rate, units.parse_rate_bps), None, size)
+    try:
+        return Link(None, traces.load(Path(options.get(trace))), size)
+    except traces.TraceError as e:
+        raise SpecError(f"--{trace}: {e}") from e
+
+
+def _objects(texts: list[str]) -> tuple[int, ...]:
+    if len(texts) > MAX_OBJECTS:
+        raise SpecError(f"--object: more than {MAX_OBJECTS}")
+    sizes = []
+    for text in texts:
+        size = _Options({"object": text}).positive("object", units.parse_bytes)
+        sizes.append(size)
+    return tuple(sizes)
+
+
+def _events(texts: list[str]) -> tuple[Event, ...]:
+    if len(texts) > MAX_EVENTS:
+        raise SpecError(f"--event: more than {MAX_EVENTS}")
+    return tuple(sorted((_event(text) for text in texts), key=lambda event: event.at_us))
+
+
+def _event(text: str) -> Event:
+    at, _, change = text.strip().partition(" ")
+    what, equals, value = change.strip().partition("=")
+    if not equals or what not in _EVENT_PARSERS:
+        names = ", ".join(_EVENT_PARSERS)
+        raise SpecError(f"--event: '{text}' is not 'TIME NAME=VALUE' with a name of {names}")
+    try:
+        event = Event(units.parse_time_us(at), what, _EVENT_PARSERS[what](value))
+    except ValueError as e:
+        raise SpecError(f"--event '{text}': {e}") from e
+    if what == "lambda" and event.value:
+        _check_lambda(event.value, f"--event '{text}'")
+    return event
+
+
+def _check(spec: RunSpec) -> None:
+    """What no option shows by itself."""
+    if spec.duration_us % SAMPLE_US:
+        raise SpecError("--duration: has to be a multiple of 100ms")
+    if not (spec.flows or spec.object_bytes or spec.upload):
+        raise SpecError("--flows: 0 leaves nothing to measure without --object or --upload")
+    if spec.keep_alive and not spec.object_bytes:
+        raise SpecError("--keep-alive: needs --object")
+    if spec.scheme.uses_drwa and spec.flavour == "base":
+        raise SpecError(f"--unpatched: the scheme {spec.scheme.name} needs the patched kernel")
+    for event in spec.events:
+        _check_event(spec, event)
+
+
+def _check_event(spec: RunSpec, event: Event) -> None:
+    if event.at_us >= spec.duration_us:
+        raise SpecError(f"--event '{event}': is not before the end of the run")
+    if event.what == "rate" and spec.down.rate_bps is None:
+        raise SpecError(f"--event '{event}': needs --rate")
+    if event.what == "uplink-rate" and (spec.up is None or spec.up.rate_bps is None):
+        raise SpecError(f"--event '{event}': needs --uplink-rate")
+    if event.what == "lambda" and not spec.scheme.uses_drwa:
+        raise SpecError(f"--event '{event}': needs the scheme drwa or drwa-classic")
