@@ -3,6 +3,7 @@
 
 import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from drwalab import kernels, ltelink, output, pool, results, schemes, spec, traces, units
+from drwalab import cases, kernels, ltelink, output, pool, results, schemes, spec, traces, units
 from drwalab.guest import GuestError
 from drwalab.kernels import kernel_app
 from drwalab.report import report
@@ -21,14 +22,16 @@ from drwalab.spec import DEFAULTS, RunSpec, SpecError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, or make one.")
+case_app = typer.Typer(no_args_is_help=True, help="Named runs: the paper's figures, known defects.")
 app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
+app.add_typer(case_app, name="case")
 app.add_typer(trace_app, name="trace")
 app.command()(report)
 
 
 @app.callback()
 def lab() -> None:
-    """The DRWA network lab: a server, a cellular link and a phone on a patched kernel, in virtual time."""
+    """The DRWA network lab: a server, a cellular link and a phone, in virtual time."""
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
@@ -74,8 +77,8 @@ def run(
         typer.Option(
             metavar="NAME",
             help="The phone's receiver: " + ", ".join(schemes.names()) + ". stock is Linux "
-            "auto-tuning under a limit of 16 MiB; static and android-… are Android's limits; repeat "
-            "the option for several runs over the same link.",
+            "auto-tuning up to 16 MiB; static and android-… are Android's limits. Repeat it for "
+            "several runs over the same link.",
         ),
     ],
     kernel: Annotated[str | None, _option("Kernel line, 6.12 or 6.1.", "LINE", "--kernel")] = None,
@@ -192,8 +195,8 @@ def run(
         str | None,
         typer.Option(
             metavar="DIR",
-            help="Write server.pcap and phone.pcap here (headers, virtual time in ns); with several "
-            "schemes into a folder for each.",
+            help="Write server.pcap and phone.pcap here (headers, virtual time in ns); with "
+            "several schemes into a folder for each.",
         ),
     ] = None,
 ) -> None:
@@ -230,7 +233,9 @@ def run(
         if pcap is not None:
             specs = _with_captures(specs, Path(pcap))
         found = pool.run_specs(specs)
-    _finish(found, json)
+    if json != "-":
+        output.print_table(found)
+    _write_json(json, found)
 
 
 def _with_captures(specs: list[RunSpec], into: Path) -> list[RunSpec]:
@@ -254,13 +259,47 @@ def _check_json(target: str | None) -> None:
         raise SpecError(f"--json: {problem}")
 
 
-def _finish(found: list[results.Result], target: str | None) -> None:
+def _write_json(target: str | None, found: list[results.Result]) -> None:
     if target == "-":
         sys.stdout.write(results.dump(found))
-        return
-    output.print_table(found)
-    if target is not None:
+    elif target is not None:
         output.write_whole(Path(target), results.dump(found))
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+@case_app.command("list")
+def case_list() -> None:
+    """List the cases."""
+    for case in cases.load().values():
+        print(f"{case.name} ({_runs(len(case.specs))})\n  {case.about}")
+
+
+@case_app.command("run")
+def case_run(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Cases, see case list.")],
+    json: Json = None,
+) -> None:
+    """Run cases and print a table for each."""
+    everything: list[results.Result] = []
+    with _errors():
+        chosen = cases.choose(names)
+        _check_json(json)
+        pool.find_kernels([each for case in chosen for each in case.specs])
+        for case in chosen:
+            start = time.monotonic()
+            found = pool.run_specs(case.specs)
+            everything += found
+            if json != "-":
+                took = time.monotonic() - start
+                print(f"{case.name}: {case.about}")
+                output.print_table(found, case.settled_s)
+                print(
+                    f"{len(found)} run{'s' if len(found) > 1 else ''} in {took:.1f} s", flush=True
+                )
+    _write_json(json, everything)
 
 
 @trace_app.command("info")
@@ -305,10 +344,8 @@ def main() -> None:
     try:
         code = app(prog_name="lab", standalone_mode=False)
     except TyperException as error:
-        message = error.format_message()
-        if not message or "\n" in message:
-            error.show()
-        else:
+        # Without a command the help is out already, and there is no message.
+        if message := " ".join(error.format_message().split()):
             print(f"lab: {message}", file=sys.stderr)
         sys.exit(error.exit_code)
     sys.exit(code if isinstance(code, int) else 0)

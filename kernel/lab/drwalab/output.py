@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from drwalab.results import Result
+from drwalab.results import Result, settled
 
 WIDE = 200
 
@@ -63,18 +63,38 @@ def link_label(result: Result) -> str:
     return f"{link}, {config['base_rtt_ms']:g} ms"
 
 
-def print_table(results: Sequence[Result], title: str | None = None) -> None:
-    """The results as a table on standard output, with a column for the link where it differs."""
+def _settled_columns(from_s: float) -> list[tuple[str, Callable[[Result], str]]]:
+    def goodput(result: Result) -> str:
+        return number(settled(result, from_s)[0], 2)
+
+    def rtt(result: Result) -> str:
+        return number(settled(result, from_s)[1])
+
+    def ratio(result: Result) -> str:
+        mean = settled(result, from_s)[1]
+        return number(None if mean is None else mean / result["rtt_ms"]["base"], 2)
+
+    since = f"from {from_s:g} s"
+    return [(f"{since}\nMb/s", goodput), ("RTT mean\nms", rtt), ("of base", ratio)]
+
+
+def print_table(results: Sequence[Result], settled_s: float | None = None) -> None:
+    """The results as a table on standard output, with a column for the link where it differs.
+
+    With settled_s, also what the runs did from that second on.
+    """
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDE)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Scheme", overflow="fold")
     links = [link_label(result) for result in results]
     with_link = len(set(links)) > 1
     if with_link:
         table.add_column("Link")
     columns = [(head, text) for head, text, has in _COLUMNS if any(has(r) for r in results)]
+    if settled_s is not None:
+        columns += _settled_columns(settled_s)
     for head, _ in columns:
         table.add_column(head, justify="right")
     for result, link in zip(results, links, strict=True):
