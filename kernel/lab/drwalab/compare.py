@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Result = dict[str, Any]
+from drwalab import units
+from drwalab.results import SCHEMA, Result
 
-SCHEMA = "drwa-lab-run/1"
 NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
 PARTS = ("config", "rtt_ms", "flows", "objects", "series", "provenance")
 
@@ -19,6 +19,9 @@ LINK_KEYS = (
     "trace",
     "base_rtt_ms",
     "buffer_bytes",
+    "uplink_rate_bps",
+    "uplink_trace",
+    "uplink_buffer_bytes",
     "flows",
     "duration_s",
     "loss",
@@ -27,6 +30,7 @@ LINK_KEYS = (
     "events",
     "objects",
     "keep_alive",
+    "think_s",
 )
 
 
@@ -99,7 +103,8 @@ def compare(results: Sequence[Result]) -> list[Comparison]:
 def _link_key(result: Result) -> str:
     config, provenance = result["config"], result["provenance"]
     link = [config.get(key) for key in LINK_KEYS]
-    return json.dumps([*link, provenance.get("trace_sha256"), provenance.get("seed")])
+    link += [provenance.get(key) for key in ("trace_sha256", "uplink_trace_sha256", "seed")]
+    return json.dumps(link)
 
 
 def _comparison(results: list[Result]) -> Comparison:
@@ -175,7 +180,12 @@ def verdict(comparison: Comparison) -> str:
     if subject is None:
         reached = f"{base.name} reaches {mbps(base.goodput)} Mb/s"
         return f"{reached} at a p95 RTT of {whole_ms(before)} ms {rest}."
-    if base.goodput > 0:
+    objects = not base.result["flows"] and base.result["objects"]["count"]
+    if objects:
+        times = [r.result["objects"]["mean_fct_ms"] for r in (subject, base)]
+        text = f"{subject.name} fetches an object in {whole_ms(times[0])} ms in the mean"
+        text += f" ({base.name}: {whole_ms(times[1])} ms)"
+    elif base.goodput > 0:
         share = subject.goodput / base.goodput * 100
         verb = "keeps" if share < 100 else "reaches"
         text = f"{subject.name} {verb} {_percent(share)} of {base.name}’s goodput"
@@ -195,7 +205,7 @@ def verdict(comparison: Comparison) -> str:
         for r in comparison.runs
         if r.goodput >= subject.goodput and (other := r.rtt("p95")) is not None and other < p95
     ]
-    if better:
+    if better and not objects:
         delay, best = min(better, key=lambda pair: pair[0])
         text += f"; {best.name} does better on both counts"
         text += f" ({mbps(best.goodput)} Mb/s, {whole_ms(delay)} ms)"
@@ -215,9 +225,10 @@ def overall_verdict(comparisons: Sequence[Comparison]) -> str:
             ratios.append(p95 / before * 100)
     if len(names) != 1 or len(shares) != len(comparisons):
         return f"Results on {len(comparisons)} links, each with its own verdict below."
+    stock = all(c.baseline.result["scheme"] == "stock" for c in comparisons)
     return (
-        f"On {len(comparisons)} links, {names.pop()} keeps {_range(shares)} of stock’s goodput "
-        f"at {_range(ratios)} of its p95 RTT."
+        f"On {len(comparisons)} links, {names.pop()} keeps {_range(shares)} of "
+        f"{'stock' if stock else 'the baseline'}’s goodput at {_range(ratios)} of its p95 RTT."
     )
 
 
@@ -234,20 +245,29 @@ def _range(values: list[float]) -> str:
 def link_label(result: Result) -> str:
     """The link and the load in a line."""
     c = result["config"]
-    rate = c.get("rate_bps")
-    parts = [f"{rate / 1e6:g} Mb/s" if rate else str(c.get("trace"))]
-    parts.append(f"base RTT {c['base_rtt_ms']:g} ms")
-    parts.append(f"buffer {c['buffer_bytes'] / 1000:g} kB")
+    parts = [_path_label(c, ""), f"base RTT {c['base_rtt_ms']:g} ms", _buffer_label(c, "")]
+    if c.get("uplink_rate_bps") or c.get("uplink_trace"):
+        parts.append(f"uplink {_path_label(c, 'uplink_')} with a {_buffer_label(c, 'uplink_')}")
     flows = c["flows"]
     parts.append(f"{flows} flow{'' if flows == 1 else 's'}")
     parts.append(f"{c['duration_s']:g} s")
     if c.get("loss"):
         parts.append(f"{c['loss'] * 100:g} % loss")
     if c.get("upload"):
-        parts.append("with an own upload")
+        parts.append("an own upload")
+    if c.get("objects"):
+        sizes = " ".join(units.show_bytes(size) for size in c["objects"])
+        parts.append(f"objects of {sizes}{' on one connection' if c.get('keep_alive') else ''}")
     if c.get("ipv6"):
         parts.append("IPv6")
-    if c.get("objects"):
-        parts.append("with objects")
     parts += [str(e) for e in c.get("events") or []]
     return ", ".join(parts)
+
+
+def _path_label(config: dict[str, Any], prefix: str) -> str:
+    rate = config.get(f"{prefix}rate_bps")
+    return f"{rate / 1e6:g} Mb/s" if rate else str(config.get(f"{prefix}trace"))
+
+
+def _buffer_label(config: dict[str, Any], prefix: str) -> str:
+    return f"buffer of {config[f'{prefix}buffer_bytes'] / 1000:g} kB"

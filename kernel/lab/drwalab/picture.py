@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drwalab import compare
-from drwalab.compare import Comparison, Result, ResultError
-from drwalab.report import fail
+from drwalab import compare, errors, report
+from drwalab.compare import Comparison, ResultError
+from drwalab.results import Result
 from drwalab.style import SERIES_LIGHT, THEMES, Style, decade_ticks
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ def write_picture(results: Sequence[Result], path: Path) -> None:
         names = [run.name for run in comparisons[0].runs]
         lines = over_time.get_lines()[: len(names)]
         figure.legend(lines, names, loc="outside upper center", ncols=5, frameon=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
         metadata = {"Date": None} if path.suffix == ".svg" else None
         figure.savefig(path, dpi=160, metadata=metadata)
 
@@ -151,7 +150,7 @@ def _scatter_panel(axes: "Axes", comparison: Comparison) -> None:
 
 def picture(
     file: Annotated[Path, typer.Argument(metavar="FILE.json", help="Results over one link.")],
-    output: Annotated[
+    out: Annotated[
         Path,
         typer.Option(
             "--output", "-o", metavar="FILE.svg", help="The figure to write, .svg or .png."
@@ -159,12 +158,10 @@ def picture(
     ],
 ) -> None:
     """Draw RTT over time and goodput against p95 RTT as a figure for documents."""
-    if output.suffix not in (".svg", ".png"):
-        fail("picture", f"{output}: the name must end in .svg or .png")
-    try:
-        write_picture(compare.load([file]), output)
-    except ResultError as e:
-        fail("picture", str(e))
-    except OSError as e:
-        fail("picture", f"{output}: {e.strerror}")
-    typer.echo(output)
+    with errors.reported():
+        if out.suffix not in (".svg", ".png"):
+            raise ResultError(f"{out}: the name must end in .svg or .png")
+        results = compare.load([file])
+        report.make_folder(out)
+        write_picture(results, out)
+    typer.echo(out)

@@ -61,6 +61,17 @@ def test_verdict_without_probes_or_company() -> None:
     )
 
 
+def test_verdict_of_objects() -> None:
+    runs = [result("stock", "stock", 0, 300.0), result("drwa", "drwa", 0, 200.0)]
+    for r, mean in zip(runs, (710.0, 520.4), strict=True):
+        r["flows"] = []
+        r["objects"] |= {"count": 5, "mean_fct_ms": mean}
+    assert verdict(*runs) == (
+        "drwa fetches an object in 520 ms in the mean (stock: 710 ms) "
+        "and cuts the p95 RTT from 300 to 200 ms (base RTT 50 ms)."
+    )
+
+
 def test_subject_and_baseline() -> None:
     bbr = result("stock, bbr", "stock", 9.0, 100.0, cc="bbr")
     classic = result("classic", "drwa-classic", 9.5, 50.5)
@@ -151,6 +162,6 @@ def test_link_label() -> None:
         events=["5s rate=1mbit"],
     )
     assert compare.link_label(r) == (
-        "4 Mb/s, base RTT 50 ms, buffer 1500 kB, 5 flows, 10 s, 1 % loss, "
-        "with an own upload, 5s rate=1mbit"
+        "4 Mb/s, base RTT 50 ms, buffer of 1500 kB, 5 flows, 10 s, 1 % loss, "
+        "an own upload, 5s rate=1mbit"
     )
