@@ -187,7 +187,7 @@ def verdict(comparison: Comparison) -> str:
         text += f" ({base.name}: {whole_ms(times[1])} ms)"
     elif base.goodput > 0:
         share = subject.goodput / base.goodput * 100
-        verb = "keeps" if share < 100 else "reaches"
+        verb = "reaches" if share >= 100 else "keeps" if share >= 90 else "keeps only"
         text = f"{subject.name} {verb} {_percent(share)} of {base.name}’s goodput"
         text += f" ({mbps(subject.goodput)} of {mbps(base.goodput)} Mb/s)"
     else:

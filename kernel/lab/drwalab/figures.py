@@ -7,7 +7,7 @@ from typing import Any
 
 from drwalab import units
 from drwalab.compare import Comparison
-from drwalab.style import Style, decade_ticks
+from drwalab.style import Style, decade_ticks, goodput_range
 
 MAX_POINTS = 1500
 
@@ -279,8 +279,6 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
     xs = [base, *(p[0] for p in points)]
     axis = _log_axis([min(xs) / 1.1, max(xs) * 1.25])
     axis["range"] = axis["range"][::-1]
-    ys = [p[1] for p in points] or [0.0, 1.0]
-    pad = max(0.25 * (max(ys) - min(ys)), 0.04 * max(ys), 0.01)
     line = {"color": "@soft", "width": 1, "dash": "dot"}
     layout = {
         "height": 430,
@@ -288,7 +286,7 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
         "xaxis": axis
         | {"title": {"text": "p95 RTT, ms (shorter to the right)"}, "fixedrange": True},
         "yaxis": {
-            "range": [round(max(0.0, min(ys) - pad), 4), round(max(ys) + pad, 4)],
+            "range": list(goodput_range([p[1] for p in points])),
             "fixedrange": True,
         },
         "shapes": [

@@ -10,7 +10,7 @@ import typer
 from drwalab import compare, errors, report
 from drwalab.compare import Comparison, ResultError
 from drwalab.results import Result
-from drwalab.style import SERIES_LIGHT, THEMES, Style, decade_ticks
+from drwalab.style import SERIES_LIGHT, THEMES, Style, decade_ticks, goodput_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,12 +137,10 @@ def _scatter_panel(axes: "Axes", comparison: Comparison) -> None:
             markersize=style.size * (1.0 if run is comparison.subject else 0.85),
         )
     base = comparison.runs[0].rtt("base") or 1.0
-    goodputs = [g for _, g in points] or [1.0]
-    pad = max(0.3 * (max(goodputs) - min(goodputs)), 0.04 * max(goodputs), 0.01)
     axes.axvline(base, color=THEMES["light"]["@soft"], linestyle=":", linewidth=1)
     axes.set_xscale("log")
     axes.set_xlim(max([base, *(p for p, _ in points)]) * 1.6, base / 1.3)
-    axes.set_ylim(max(0.0, min(goodputs) - pad), max(goodputs) + pad)
+    axes.set_ylim(*goodput_range([g for _, g in points]))
     axes.set_title("Goodput, Mb/s (better: up and right)")
     axes.set_xlabel("p95 RTT, ms (shorter to the right)")
     _log_ticks(axes, "x")

@@ -70,3 +70,10 @@ def decade_ticks(low: float, high: float, steps: Sequence[int] = (1, 2, 5)) -> l
     """Round numbers between these two for a logarithmic axis."""
     ticks = [s * 10.0**e for e in range(-4, 10) for s in steps]
     return [t for t in ticks if low <= t <= high]
+
+
+def goodput_range(values: Sequence[float]) -> tuple[float, float]:
+    """Ends of an axis that holds these; from zero unless they are close together."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    pad = max(0.25 * (high - low), 0.04 * high, 0.01)
+    return (round(low - pad, 4) if low > 0.6 * high else 0.0), round(high + pad, 4)

@@ -36,7 +36,7 @@ def test_verdict_in_one_sentence() -> None:
 
 def test_verdict_does_not_flatter() -> None:
     """A loss is called one, 99.9 % is not 100 %, and whoever is better on both counts is named."""
-    assert "keeps 50 %" in verdict(STOCK, result("drwa", "drwa", 4.8, 200.0))
+    assert "keeps only 50 %" in verdict(STOCK, result("drwa", "drwa", 4.8, 200.0))
     assert "keeps 99.9 %" in verdict(STOCK, result("drwa", "drwa", 9.59, 200.0))
     assert "raises the p95 RTT from 1800 to 2000 ms" in verdict(
         STOCK, result("drwa", "drwa", 9.5, 2000.0)

@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 from typer.testing import CliRunner
 
 from drwalab import compare, figures, report
-from drwalab.style import SERIES_DARK, SERIES_LIGHT, THEMES
+from drwalab.style import SERIES_DARK, SERIES_LIGHT, THEMES, goodput_range
 from synthetic import demo_runs, run
 
 
@@ -141,6 +141,16 @@ def test_delay_axis_is_inverted() -> None:
     figure = drawn(demo_runs())[2]
     left, right = figure["layout"]["xaxis"]["range"]
     assert left > right and figure["layout"]["xaxis"]["type"] == "log"
+
+
+@pytest.mark.parametrize(
+    ("values", "from_zero"), [([9.0, 9.6], False), ([2.4, 9.6], True), ([0.0], True), ([], True)]
+)
+def test_goodput_axis(values: list[float], from_zero: bool) -> None:
+    low, high = goodput_range(values)
+    assert low < high
+    assert (low == 0) is from_zero
+    assert all(low <= v <= high for v in values)
 
 
 def titles(results: list[dict[str, Any]]) -> list[str]:
