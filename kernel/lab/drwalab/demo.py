@@ -49,12 +49,10 @@ def demo(
         ),
     ] = None,
     duration: Annotated[str, typer.Option(metavar="TIME", help="Length of each run.")] = "60s",
-    seed: Annotated[
-        int, typer.Option(min=0, help="Of the generated link and of the runs; each gives another.")
-    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another link.")] = 1,
     drwa_lambda: Annotated[
         str | None,
-        typer.Option("--lambda", metavar="λ", help="Of the drwa run.", show_default="1.5"),
+        typer.Option("--lambda", metavar="NUMBER", help="λ of the drwa run. Default: 1.50."),
     ] = None,
     out: Annotated[
         Path,
