@@ -4,20 +4,18 @@
 import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
-from drwalab import cases, kernels, ltelink, output, pool, results, schemes, spec, traces, units
-from drwalab.guest import GuestError
+from drwalab import cases, errors, ltelink, output, pool, results, schemes, spec, traces, units
+from drwalab.demo import demo
 from drwalab.kernels import kernel_app
+from drwalab.picture import picture
 from drwalab.report import report
-from drwalab.sources import SourceError
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
@@ -26,28 +24,14 @@ case_app = typer.Typer(no_args_is_help=True, help="Named runs: the paper's figur
 app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
 app.add_typer(case_app, name="case")
 app.add_typer(trace_app, name="trace")
+app.command()(demo)
 app.command()(report)
+app.command()(picture)
 
 
 @app.callback()
 def lab() -> None:
     """The DRWA network lab: a server, a cellular link and a phone, in virtual time."""
-
-
-def _fail(message: str, code: int = 2) -> NoReturn:
-    print(f"lab: {message}", file=sys.stderr)
-    raise typer.Exit(code)
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """Turns what can go wrong into one message and an exit code: 2 before a guest boots, else 1."""
-    try:
-        yield
-    except (SpecError, kernels.KernelError, SourceError, traces.TraceError) as error:
-        _fail(str(error))
-    except GuestError as error:
-        _fail(str(error), 1)
 
 
 Json = Annotated[
@@ -225,7 +209,7 @@ def run(
         "unpatched": unpatched,
         "seed": seed,
     }
-    with _errors():
+    with errors.reported():
         specs = [spec.parse(name, given) for name in scheme]
         if lambda_ is not None and not any(s.scheme.uses_drwa for s in specs):
             raise SpecError("--lambda: none of the schemes is drwa or drwa-classic")
@@ -284,7 +268,7 @@ def case_run(
 ) -> None:
     """Run cases and print a table for each."""
     everything: list[results.Result] = []
-    with _errors():
+    with errors.reported():
         chosen = cases.choose(names)
         _check_json(json)
         pool.find_kernels([each for case in chosen for each in case.specs])
@@ -307,7 +291,7 @@ def trace_info(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in mahimahi's format.")],
 ) -> None:
     """Print the length, the mean rate and the hash of a trace."""
-    with _errors():
+    with errors.reported():
         trace = traces.load(file)
     output.describe(
         {
@@ -333,9 +317,9 @@ def trace_generate(
         if rest or not seconds:
             raise ValueError(f"'{duration}' is no number of whole seconds")
     except ValueError as e:
-        _fail(f"--duration: {e}")
+        errors.fail(f"--duration: {e}")
     if problem := output.check_writable(file):
-        _fail(problem)
+        errors.fail(problem)
     ltelink.write_trace(file, seed, seconds)
 
 

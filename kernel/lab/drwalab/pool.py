@@ -34,7 +34,7 @@ def find_kernels(specs: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
 def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str, Any]]:
     """The results of these runs, in their order.
 
-    Raises KernelMissing before any guest boots, and GuestError when one fails, which ends the others.
+    Raises KernelMissing before any guest boots, and GuestError when one fails (the rest end then).
     """
     builds = find_kernels(specs)
     agent = kernels.agent()
