@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 KERNEL = Path(__file__).resolve().parents[1]
 DELAY, CLASSIC = 0, 1
-START, HOLD = 0, 1
+START, GAUGE, HOLD = 0, 1, 2
 MSS = 1448
 U32 = 1 << 32
 
@@ -29,9 +29,13 @@ class Drwa(ctypes.Structure):
         ("cwnd", ctypes.c_uint32),
         ("lambda_", ctypes.c_uint16),
         ("samples", ctypes.c_uint16),
-        ("law", ctypes.c_uint8),
-        ("phase", ctypes.c_uint8),
-        ("rest", ctypes.c_uint8 * 34),
+        ("law", ctypes.c_uint8, 1),
+        ("phase", ctypes.c_uint8, 2),
+        ("newest", ctypes.c_uint8, 2),
+        ("deep", ctypes.c_uint8, 1),
+        ("drain_rounds", ctypes.c_uint8),
+        ("strikes", ctypes.c_uint8),
+        ("rest", ctypes.c_uint32 * 8),
     )
 
 
@@ -124,7 +128,12 @@ def test_delay_leaves_the_start_alone(library: ctypes.CDLL) -> None:
     law.sample(150_000, 100_007)
     law.now_us += 150_000
     law.rcv_nxt += 160 * MSS
-    assert 0 < law.round() < 2 * 160 * MSS
+    assert law.round() == 2 * 160 * MSS
+    assert law.state.phase == GAUGE
+    law.sample(250_000, 200_007)
+    law.now_us += 250_000
+    law.rcv_nxt += 160 * MSS
+    assert law.round() == pytest.approx(1.5 * 160 * MSS, rel=0.05)
     assert law.state.phase == HOLD
 
 

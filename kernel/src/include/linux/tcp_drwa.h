@@ -24,8 +24,9 @@ enum drwa_law {
 
 enum drwa_phase {
 	DRWA_START,		/* no cap: the queue has not shown yet */
-	DRWA_HOLD,		/* window = lambda * rate * base RTT */
-	DRWA_DRAIN,		/* window lowered to see the base delay again */
+	DRWA_GAUGE,		/* the first whole round of a full link */
+	DRWA_HOLD,		/* the window follows the law */
+	DRWA_DRAIN,		/* a lower window, to see the path's own delay */
 };
 
 /**
@@ -38,17 +39,20 @@ enum drwa_phase {
  * @cwnd:	cwndest: classic, average of the bytes received in a round;
  *		delay, best rate times @rtt_min_us
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
+ * @samples:	RTT samples of this round
  * @law:	enum drwa_law
  * @phase:	enum drwa_phase
- * @samples:	RTT samples of this round
+ * @newest:	delay: place of the last round in @rate
+ * @deep:	delay: DRAIN found the base too high and goes deeper next time
+ * @drain_rounds: delay: rounds left of DRWA_DRAIN
+ * @strikes:	delay: rounds whose queue the window does not explain
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
  * @base_us:	delay: least one-way delay, same offset
- * @base_seen:	delay: when @base_us was last seen, us
+ * @base_seen_us: delay: when the one-way delay was last that low
+ * @drain_us:	delay: least one-way delay of DRWA_DRAIN
  * @rate:	delay: last rounds' rates in kB/s, a ring
- * @head:	delay: place of the newest in @rate
- * @drain:	delay: rounds left in DRWA_DRAIN
  */
 struct drwa {
 	u32	wnd;
@@ -59,17 +63,22 @@ struct drwa {
 	u32	cwnd;
 	u16	lambda;
 	u16	samples;
-	u8	law;
-	u8	phase;
-	u8	head;
-	u8	drain;
+	u8	law:1,
+		phase:2,
+		newest:2,
+		deep:1;
+	u8	drain_rounds;
+	u8	strikes;
 	union {
 		u32	sum_us;
 		u32	least_us;
 	};
 	u32	owd_us;
 	u32	base_us;
-	u32	base_seen;
+	union {
+		u32	base_seen_us;
+		u32	drain_us;
+	};
 	u32	rate[DRWA_RATE_ROUNDS];
 };
 

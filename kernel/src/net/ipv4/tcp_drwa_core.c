@@ -29,16 +29,29 @@
  *	q    = OWD - least OWD		queue on the way to us
  *	R    = RTT - q			distance, uplink queue included
  *	rate = best of the last four rounds
- *	wnd  = lambda * rate * R
+ *	wnd  = lambda * rate * R + 2 segments
  *
- *	           q > max(R/4, 4 ms)            base unseen for 8 s
- *	START -------------------------> HOLD ------------------------> DRAIN
- *	no cap                           wnd  <------------------------ wnd/2
- *	                                          two rounds later
+ * with the least OWD and RTT of each round, so that q is the standing queue.
  *
- * There is no cap in START, so that slow start runs at the sender's pace.
- * DRAIN empties the queue for a moment: what it then sees is the new base,
- * lower or higher, and so the end of a handover's error.
+ *	         q > max(R/4, 4 ms)          one round
+ *	START ----------------------> GAUGE -----------> HOLD <------> DRAIN
+ *	no cap                        no growth          wnd           less
+ *
+ * There is no cap in START, so that slow start runs at the sender's pace. The
+ * round that ends it was not a full link from its beginning, so its rate is too
+ * low; GAUGE only stops the growth until a whole round gives the link's rate.
+ * While q is below half of its target, HOLD raises the window but never lowers
+ * it: an idle sender says nothing of the link.
+ *
+ * DRAIN looks for the least OWD anew. A lower window takes the queue away, so
+ * what delay remains is the path's. That is due when
+ *
+ *  - the least OWD was not seen for 6 s, or
+ *  - q stays above its target though the window was lowered, which a longer
+ *    path does (handover) and a queue does not.
+ *
+ * It begins at whole periods of the local clock, so that all connections of the
+ * phone, which share the base station's queue, let it run empty together.
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
@@ -52,8 +65,11 @@
 /* Two segments: less would end in the sender's silly window avoidance. */
 #define CLASSIC_FLOOR_MSS	2
 
-/* The window must carry delayed ACKs and fast retransmit. */
-#define DELAY_FLOOR_MSS		8
+/* Four segments keep fast retransmit (RFC 5681) at work. */
+#define DELAY_FLOOR_MSS		4
+
+/* A delayed ACK withholds two segments' worth of window. */
+#define DELAY_CUSHION_MSS	2
 
 /* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. */
 #define DELAY_QUEUE_MIN_US	4000
@@ -61,11 +77,18 @@
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-/* Between BBR's 10 s and the time a user waits for a stalled page. */
-#define DELAY_BASE_AGE_US	8000000u
+/* Between LEDBAT's minutes and the time a user waits for a stalled page. */
+#define DELAY_BASE_AGE_US	6000000u
 
-/* One round to empty the queue, one to see the delay without it. */
+/* Periods of DRAIN: 2^23 us for an old base, 2^20 us when it must be wrong. */
+#define DELAY_OLD_SHIFT		23
+#define DELAY_WRONG_SHIFT	20
+
+/* One round with less window, and the next one, in which that arrives. */
 #define DELAY_DRAIN_ROUNDS	2
+
+/* Longer than the rate's memory: a slower link has been followed by then. */
+#define DELAY_STRIKES		8
 
 /* A round this much longer than the RTT says nothing of the rate. */
 #define DELAY_IDLE_RTTS		4
@@ -109,7 +132,7 @@ void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us
 		d->rtt_us = rtt_us;
 		d->rtt_min_us = rtt_us;
 		d->base_us = owd_us;
-		d->base_seen = now_us;
+		d->base_seen_us = now_us;
 	}
 	if (d->law == DRWA_LAW_CLASSIC) {
 		/* No overflow below 71 samples of 60 s. */
@@ -128,9 +151,9 @@ void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us
 /* RTTest: classic averages what the round has seen so far. */
 static u32 drwa_rtt_us(const struct drwa *d)
 {
-	if (d->law == DRWA_LAW_CLASSIC && d->samples)
-		return d->sum_us / d->samples;
-	return d->rtt_us;
+	if (!d->samples)
+		return d->rtt_us;
+	return d->law == DRWA_LAW_CLASSIC ? d->sum_us / d->samples : d->least_us;
 }
 
 /**
@@ -182,13 +205,28 @@ static u32 delay_best_rate(const struct drwa *d)
 	return best;
 }
 
-/* Keeps the least one-way delay; returns the queueing delay in us. */
+/* DRAIN: what delay is left without the queue is the path's. */
+static void delay_drained(struct drwa *d, u32 now_us)
+{
+	if ((s32)(d->owd_us - d->drain_us) < 0)
+		d->drain_us = d->owd_us;
+	if (--d->drain_rounds)
+		return;
+	d->deep = (s32)(d->base_us - d->drain_us) > 2 * DELAY_TICK_US;
+	d->base_us = d->drain_us;
+	d->base_seen_us = now_us;
+	d->phase = DRWA_HOLD;
+}
+
+/* Queueing delay of the round in us; keeps the least one-way delay. */
 static u32 delay_queue(struct drwa *d, u32 now_us)
 {
 	s32 q = d->owd_us - d->base_us;
 
+	if (d->phase == DRWA_DRAIN)
+		return q > 0 ? q : 0;
 	if (q <= DELAY_TICK_US)
-		d->base_seen = now_us;
+		d->base_seen_us = now_us;
 	if (q < 0) {
 		d->base_us = d->owd_us;
 		q = 0;
@@ -196,43 +234,82 @@ static u32 delay_queue(struct drwa *d, u32 now_us)
 	return q;
 }
 
+/* Counts the rounds whose queue the window does not explain. */
+static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
+{
+	if (q_us > 2 * target_us)
+		d->strikes += 2;
+	else if (q_us > target_us + target_us / 4 + DELAY_TICK_US)
+		d->strikes++;
+	else
+		d->strikes = 0;
+	if (d->strikes > DELAY_STRIKES)
+		d->strikes = DELAY_STRIKES;
+}
+
+/* Begins DRAIN when it is due; half the window where the base is wrong. */
+static void delay_drain(struct drwa *d, u32 now_us, u32 floor)
+{
+	u32 crossed = now_us ^ d->round_us;
+	bool wrong = d->deep || d->strikes == DELAY_STRIKES;
+
+	if (!(wrong && crossed >> DELAY_WRONG_SHIFT) &&
+	    !(now_us - d->base_seen_us > DELAY_BASE_AGE_US &&
+	      crossed >> DELAY_OLD_SHIFT))
+		return;
+	d->wnd = wrong ? d->cwnd / 2 : d->cwnd - d->cwnd / 4;
+	if (d->wnd < floor)
+		d->wnd = floor;
+	d->phase = DRWA_DRAIN;
+	d->drain_rounds = DELAY_DRAIN_ROUNDS;
+	d->drain_us = d->owd_us;
+	d->strikes = 0;
+}
+
 static void delay_round(struct drwa *d, u32 now_us, u32 elapsed_us, u32 data_rcvd,
 			u32 mss)
 {
-	u32 q_us, floor = DELAY_FLOOR_MSS * mss;
+	u32 q_us, target_us, wnd, floor = DELAY_FLOOR_MSS * mss;
+	u32 last_rtt_us = d->rtt_us;
 
-	if (!d->samples || elapsed_us / DELAY_IDLE_RTTS > d->least_us)
+	if (!d->samples)
+		return;
+	d->rtt_us = d->least_us;
+	if (elapsed_us / DELAY_IDLE_RTTS > d->least_us &&
+	    elapsed_us / DELAY_IDLE_RTTS > last_rtt_us)
 		return;
 
-	if (d->phase == DRWA_DRAIN && !--d->drain) {
-		d->phase = DRWA_HOLD;
-		d->base_us = d->owd_us;
-		d->base_seen = now_us;
-	}
+	if (d->phase == DRWA_DRAIN)
+		delay_drained(d, now_us);
 	q_us = delay_queue(d, now_us);
-
-	d->rtt_us = d->least_us;
 	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
-	d->head = (d->head + 1) % DRWA_RATE_ROUNDS;
-	d->rate[d->head] = div64_u64((u64)data_rcvd * 1000, elapsed_us);
+	d->newest = (d->newest + 1) % DRWA_RATE_ROUNDS;
+	d->rate[d->newest] = div64_u64((u64)data_rcvd * 1000, elapsed_us);
 	d->cwnd = div64_u64((u64)delay_best_rate(d) * d->rtt_min_us, 1000);
+	wnd = drwa_window(d, d->cwnd, floor) + DELAY_CUSHION_MSS * mss;
 
 	switch (d->phase) {
 	case DRWA_START:
 		if (q_us <= d->rtt_min_us / 4 || q_us <= DELAY_QUEUE_MIN_US)
 			return;
+		d->phase = DRWA_GAUGE;
+		d->wnd = data_rcvd < floor / 2 ? floor : 2 * data_rcvd;
+		return;
+	case DRWA_GAUGE:
 		d->phase = DRWA_HOLD;
-		break;
-	case DRWA_HOLD:
-		if (now_us - d->base_seen > DELAY_BASE_AGE_US) {
-			d->phase = DRWA_DRAIN;
-			d->drain = DELAY_DRAIN_ROUNDS;
-		}
-		break;
+		d->wnd = wnd;
+		return;
+	case DRWA_DRAIN:
+		d->wnd = wnd;
+		return;
 	}
-	d->wnd = drwa_window(d, d->cwnd, floor);
-	if (d->phase == DRWA_DRAIN)
-		d->wnd = d->wnd / 2 > floor ? d->wnd / 2 : floor;
+	target_us = drwa_window(d, d->rtt_min_us, 0) - d->rtt_min_us;
+	if (target_us < 2 * DELAY_TICK_US)
+		target_us = 2 * DELAY_TICK_US;
+	if (q_us >= target_us / 2 || wnd > d->wnd)
+		d->wnd = wnd;
+	delay_judge(d, q_us, target_us);
+	delay_drain(d, now_us, floor);
 }
 
 /**
