@@ -11,6 +11,9 @@ from drwalab import units
 Limits = tuple[int, int, int]
 
 STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
+# Stock's minimum and default, so that both open alike, under the limit that Android has on LTE: the
+# kernel lifts that by itself where DRWA governs.
+DRWA_RMEM: Limits = (4096, 131072, 2 << 20)
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 150, "drwa-classic": 300}
@@ -42,10 +45,8 @@ def _named() -> dict[str, Scheme]:
     for name, entry in tomllib.loads(path.read_text()).items():
         wmem = tuple(entry["wmem"]) if "wmem" in entry else None
         schemes[name] = Scheme(name, f"static {name}", tuple(entry["rmem"]), wmem)
-    android = schemes["android-lte"]
     for name, default_lambda in DEFAULT_LAMBDA_HUNDREDTHS.items():
-        # The kernel lifts Android's limit by itself where DRWA governs.
-        schemes[name] = Scheme(name, name, android.rmem, android.wmem, default_lambda)
+        schemes[name] = Scheme(name, name, DRWA_RMEM, None, default_lambda)
     return schemes
 
 
