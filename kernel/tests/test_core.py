@@ -39,26 +39,45 @@ class Drwa(ctypes.Structure):
     )
 
 
+class Link(ctypes.Structure):
+    """struct drwa_link"""
+
+    _fields_ = (
+        ("q_us", ctypes.c_uint32),
+        ("q_seen_us", ctypes.c_uint32),
+        ("drain_us", ctypes.c_uint32),
+    )
+
+
 class Law:
     """One connection: a clock in us, the next byte expected, and the law's state."""
 
-    def __init__(self, library: ctypes.CDLL, law: int, lambda_: int) -> None:
-        self.library, self.state = library, Drwa()
+    def __init__(
+        self, library: ctypes.CDLL, law: int, lambda_: int, link: Link | None = None
+    ) -> None:
+        self.library, self.state, self.link = library, Drwa(), link or Link()
         self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
         library.drwa_reset(ctypes.byref(self.state), law)
         self.state.lambda_ = lambda_
 
     def sample(self, rtt_us: int, owd_us: int = 0) -> None:
-        self.library.drwa_sample(
-            ctypes.byref(self.state), self.now_us % U32, self.rcv_nxt % U32, rtt_us, owd_us % U32
-        )
+        state, now_us, owd_us = ctypes.byref(self.state), self.now_us % U32, owd_us % U32
+        if self.state.rtt_us:
+            self.library.drwa_sample(state, rtt_us, owd_us)
+        else:
+            link = ctypes.byref(self.link)
+            self.library.drwa_start(state, link, now_us, self.rcv_nxt % U32, rtt_us, owd_us)
 
     def due(self) -> bool:
         return bool(self.library.drwa_due(ctypes.byref(self.state), self.now_us % U32))
 
     def round(self, mss: int = MSS) -> int:
         self.library.drwa_round(
-            ctypes.byref(self.state), self.now_us % U32, self.rcv_nxt % U32, mss
+            ctypes.byref(self.state),
+            ctypes.byref(self.link),
+            self.now_us % U32,
+            self.rcv_nxt % U32,
+            mss,
         )
         return int(self.state.wnd)
 
@@ -146,6 +165,22 @@ def test_delay_takes_an_uplink_queue_for_distance(library: ctypes.CDLL) -> None:
     law.now_us += 1_000_000
     law.rcv_nxt += int(10e6 / 8)
     assert law.round() > before
+
+
+def test_a_late_connection_takes_the_queue_from_the_link(library: ctypes.CDLL) -> None:
+    """The second one meets 50 ms of queue and must not learn it as its path."""
+    link = Link()
+    first = Law(library, DELAY, 150, link)
+    pipe(first, 10e6, 100_000, 5)
+    assert link.q_us == pytest.approx(50_000, rel=0.1)
+    second = Law(library, DELAY, 150, link)
+    second.now_us = first.now_us
+    for _ in range(4):
+        second.sample(150_000, 777 + 50_000)
+        second.now_us += 150_000
+        second.rcv_nxt += 40_000
+        second.round()
+    assert second.state.rtt_min_us == pytest.approx(100_000, rel=0.05)
 
 
 def test_a_minute_without_rounds_forgets(library: ctypes.CDLL) -> None:

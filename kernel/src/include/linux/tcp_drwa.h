@@ -82,9 +82,26 @@ struct drwa {
 	u32	rate[DRWA_RATE_ROUNDS];
 };
 
+/**
+ * struct drwa_link - what the connections over one interface tell each other
+ * @q_us:	queueing delay
+ * @q_seen_us:	when it was seen
+ * @drain_us:	when a connection last began DRWA_DRAIN
+ *
+ * Written without a lock: a lost update costs one round.
+ */
+struct drwa_link {
+	u32	q_us;
+	u32	q_seen_us;
+	u32	drain_us;
+};
+
 void drwa_reset(struct drwa *d, enum drwa_law law);
-void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us);
+void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+		u32 rtt_us, u32 owd_us);
+void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);
-void drwa_round(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 mss);
+void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+		u32 mss);
 
 #endif /* _LINUX_TCP_DRWA_H */

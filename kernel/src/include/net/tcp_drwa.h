@@ -8,6 +8,7 @@
 #define _NET_TCP_DRWA_H
 
 #include <linux/jump_label.h>
+#include <linux/sysctl.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 
@@ -22,9 +23,26 @@
 
 DECLARE_STATIC_KEY_FALSE(tcp_drwa_enabled);
 
-u32 tcp_drwa_dev_lambda(struct net *net, int ifindex);
+/**
+ * struct tcp_drwa_dev - one interface
+ * @lambda:	its knob, hundredths, 0: off
+ * @link:	what its connections share
+ * @header:	its sysctl file
+ * @table:	the file's table; the second entry ends it before 6.11
+ * @rcu:	for kfree_rcu()
+ */
+struct tcp_drwa_dev {
+	int lambda;
+	struct drwa_link link;
+	struct ctl_table_header *header;
+	struct ctl_table table[2];
+	struct rcu_head rcu;
+};
+
+struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex);
 u32 tcp_drwa_sk_lambda(const struct sock *sk);
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us);
+void __tcp_drwa_connected(struct sock *sk);
 void __tcp_drwa_space_adjust(struct sock *sk);
 void __tcp_drwa_capped(const struct sock *sk);
 
@@ -33,6 +51,13 @@ static inline void tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 {
 	if (static_branch_unlikely(&tcp_drwa_enabled))
 		__tcp_drwa_rtt_sample(sk, rtt_us);
+}
+
+/* The peer's SYN ACK was taken in; the SYN's RTT is in srtt_us. */
+static inline void tcp_drwa_connected(struct sock *sk)
+{
+	if (static_branch_unlikely(&tcp_drwa_enabled))
+		__tcp_drwa_connected(sk);
 }
 
 /* Data was copied to user space; tcp_mstamp is fresh. */
@@ -92,6 +117,10 @@ static inline void tcp_drwa_init(struct tcp_sock *tp)
 #else /* CONFIG_TCP_DRWA */
 
 static inline void tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
+{
+}
+
+static inline void tcp_drwa_connected(struct sock *sk)
 {
 }
 

@@ -25,31 +25,38 @@ static bool tcp_drwa_classic __read_mostly;
 module_param_named(classic, tcp_drwa_classic, bool, 0644);
 MODULE_PARM_DESC(classic, "follow Algorithm 1 of the paper, for reproduction");
 
-/**
- * tcp_drwa_sk_lambda() - lambda that governs a socket
- * @sk:		full socket
- *
- * The device is the one that data last came from; before any data, the one
- * that the cached route leaves by.
- *
- * Return: hundredths; 0 where the interface or the socket stands aside.
+/* Interface that governs the socket, under RCU: the one that data last came
+ * from; before any data, the one that the cached route leaves by.
  */
-u32 tcp_drwa_sk_lambda(const struct sock *sk)
+static struct tcp_drwa_dev *tcp_drwa_sk_dev(const struct sock *sk)
 {
 	int ifindex = sk->sk_rx_dst_ifindex;
 	const struct dst_entry *dst;
-	u32 lambda = 0;
 
 	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk_is_mptcp(sk))
-		return 0;
-	rcu_read_lock();
+		return NULL;
 	if (!ifindex) {
 		dst = rcu_dereference(sk->sk_dst_cache);
 		if (dst)
 			ifindex = dst->dev->ifindex;
 	}
-	if (ifindex)
-		lambda = tcp_drwa_dev_lambda(sock_net(sk), ifindex);
+	return ifindex ? tcp_drwa_dev_get(sock_net(sk), ifindex) : NULL;
+}
+
+/**
+ * tcp_drwa_sk_lambda() - lambda that governs a socket
+ * @sk:		full socket
+ *
+ * Return: hundredths; 0 where the interface or the socket stands aside.
+ */
+u32 tcp_drwa_sk_lambda(const struct sock *sk)
+{
+	struct tcp_drwa_dev *dev;
+	u32 lambda;
+
+	rcu_read_lock();
+	dev = tcp_drwa_sk_dev(sk);
+	lambda = dev ? READ_ONCE(dev->lambda) : 0;
 	rcu_read_unlock();
 	return lambda;
 }
@@ -75,11 +82,31 @@ static enum drwa_law tcp_drwa_law(void)
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	struct drwa *d = &tp->drwa;
+	struct tcp_drwa_dev *dev;
+	u32 owd_us;
 
-	if (!tp->drwa.rtt_us)
-		drwa_reset(&tp->drwa, tcp_drwa_law());
-	drwa_sample(&tp->drwa, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
-		    tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0);
+	owd_us = tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0;
+	if (d->rtt_us) {
+		drwa_sample(d, rtt_us, owd_us);
+		return;
+	}
+	drwa_reset(d, tcp_drwa_law());
+	rcu_read_lock();
+	dev = tcp_drwa_sk_dev(sk);
+	if (dev)
+		drwa_start(d, &dev->link, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
+			   owd_us);
+	rcu_read_unlock();
+}
+
+/* The SYN ACK met no queue of its own connection: the best base there is. */
+void __tcp_drwa_connected(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->rx_opt.saw_tstamp)
+		__tcp_drwa_rtt_sample(sk, tp->srtt_us >> 3);
 }
 
 /* Room for twice the target, so that what loss recovery holds back fits. */
@@ -100,25 +127,30 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
+	struct tcp_drwa_dev *dev;
 	u32 lambda;
 
 	if (!drwa_due(d, tp->tcp_mstamp))
 		return;
-	lambda = tcp_drwa_sk_lambda(sk);
+	rcu_read_lock();
+	dev = tcp_drwa_sk_dev(sk);
+	lambda = dev ? READ_ONCE(dev->lambda) : 0;
 	if (!lambda || d->law != tcp_drwa_law()) {
 		drwa_reset(d, tcp_drwa_law());
-		return;
+		goto unlock;
 	}
 	if (!d->lambda)
 		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWASOCKETS);
 	d->lambda = lambda;
-	drwa_round(d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
+	drwa_round(d, &dev->link, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
 	/* What the header cannot carry would be rounded up at every segment. */
 	if (d->wnd)
 		d->wnd = ALIGN(d->wnd, 1U << tp->rx_opt.rcv_wscale);
 	tcp_drwa_grow_rcvbuf(sk);
 	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWAROUNDS);
 	trace_tcp_drwa_round(sk);
+unlock:
+	rcu_read_unlock();
 }
 
 void __tcp_drwa_capped(const struct sock *sk)

@@ -50,8 +50,11 @@
  *  - q stays above its target though the window was lowered, which a longer
  *    path does (handover) and a queue does not.
  *
- * It begins at whole periods of the local clock, so that all connections of the
- * phone, which share the base station's queue, let it run empty together.
+ * All connections over the interface share the base station's queue, and two
+ * things with it (struct drwa_link). A new connection takes the queue that
+ * another one sees for its own, for it may meet no moment without queue. And
+ * they DRAIN together, at whole periods of the local clock, because one alone
+ * would see the others' queue and take it for the path.
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
@@ -90,6 +93,9 @@
 /* Longer than the rate's memory: a slower link has been followed by then. */
 #define DELAY_STRIKES		8
 
+/* A queue that another connection saw longer ago has changed since. */
+#define LINK_FRESH_US		500000u
+
 /* A round this much longer than the RTT says nothing of the rate. */
 #define DELAY_IDLE_RTTS		4
 
@@ -115,25 +121,44 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 }
 
 /**
- * drwa_sample() - take one RTT sample
- * @d:		connection
+ * drwa_start() - take the first RTT sample
+ * @d:		connection, just reset
+ * @l:		link that it came over
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @rtt_us:	sample, us; 0 and more than a minute are refused
  * @owd_us:	local clock minus the sender's, us, any offset
+ *
+ * A connection that comes to a full queue takes the others' word for it.
  */
-void drwa_sample(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us)
+void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+		u32 rtt_us, u32 owd_us)
+{
+	u32 q_us = l->q_us;
+
+	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
+		return;
+	if (now_us - l->q_seen_us > LINK_FRESH_US)
+		q_us = 0;
+	drwa_new_round(d, now_us, rcv_nxt);
+	d->rtt_us = rtt_us;
+	d->rtt_min_us = rtt_us;
+	d->base_us = owd_us - q_us;
+	d->base_seen_us = now_us;
+	drwa_sample(d, rtt_us, owd_us);
+}
+
+/**
+ * drwa_sample() - take one more RTT sample
+ * @d:		connection
+ * @rtt_us:	sample, us; 0 and more than a minute are refused
+ * @owd_us:	local clock minus the sender's, us, same offset as before
+ */
+void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 {
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US || d->samples == U16_MAX)
 		return;
 
-	if (!d->rtt_us) {
-		drwa_new_round(d, now_us, rcv_nxt);
-		d->rtt_us = rtt_us;
-		d->rtt_min_us = rtt_us;
-		d->base_us = owd_us;
-		d->base_seen_us = now_us;
-	}
 	if (d->law == DRWA_LAW_CLASSIC) {
 		/* No overflow below 71 samples of 60 s. */
 		if (d->sum_us > U32_MAX - rtt_us)
@@ -248,14 +273,16 @@ static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
 }
 
 /* Begins DRAIN when it is due; half the window where the base is wrong. */
-static void delay_drain(struct drwa *d, u32 now_us, u32 floor)
+static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us, u32 floor)
 {
 	u32 crossed = now_us ^ d->round_us;
 	bool wrong = d->deep || d->strikes == DELAY_STRIKES;
 
-	if (!(wrong && crossed >> DELAY_WRONG_SHIFT) &&
-	    !(now_us - d->base_seen_us > DELAY_BASE_AGE_US &&
-	      crossed >> DELAY_OLD_SHIFT))
+	if ((wrong && crossed >> DELAY_WRONG_SHIFT) ||
+	    (crossed >> DELAY_OLD_SHIFT &&
+	     now_us - d->base_seen_us > DELAY_BASE_AGE_US))
+		l->drain_us = now_us;
+	else if ((s32)(l->drain_us - d->round_us) < 0)
 		return;
 	d->wnd = wrong ? d->cwnd / 2 : d->cwnd - d->cwnd / 4;
 	if (d->wnd < floor)
@@ -266,8 +293,17 @@ static void delay_drain(struct drwa *d, u32 now_us, u32 floor)
 	d->strikes = 0;
 }
 
-static void delay_round(struct drwa *d, u32 now_us, u32 elapsed_us, u32 data_rcvd,
-			u32 mss)
+/* Tells the link's other connections the queue that this one sees. */
+static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
+{
+	if (q_us < l->q_us && now_us - l->q_seen_us < LINK_FRESH_US)
+		return;
+	l->q_us = q_us;
+	l->q_seen_us = now_us;
+}
+
+static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
+			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
 	u32 q_us, target_us, wnd, floor = DELAY_FLOOR_MSS * mss;
 	u32 last_rtt_us = d->rtt_us;
@@ -308,18 +344,21 @@ static void delay_round(struct drwa *d, u32 now_us, u32 elapsed_us, u32 data_rcv
 		target_us = 2 * DELAY_TICK_US;
 	if (q_us >= target_us / 2 || wnd > d->wnd)
 		d->wnd = wnd;
+	delay_share(l, now_us, q_us);
 	delay_judge(d, q_us, target_us);
-	delay_drain(d, now_us, floor);
+	delay_drain(d, l, now_us, floor);
 }
 
 /**
  * drwa_round() - end the round and set the target window
  * @d:		connection; drwa_due() was true
+ * @l:		link that its data comes over
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @mss:	segment size, bytes
  */
-void drwa_round(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 mss)
+void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+		u32 mss)
 {
 	u32 elapsed_us = now_us - d->round_us;
 	u32 data_rcvd = rcv_nxt - d->round_seq;
@@ -335,6 +374,6 @@ void drwa_round(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 mss)
 	if (d->law == DRWA_LAW_CLASSIC)
 		classic_round(d, data_rcvd, mss);
 	else
-		delay_round(d, now_us, elapsed_us, data_rcvd, mss);
+		delay_round(d, l, now_us, elapsed_us, data_rcvd, mss);
 	drwa_new_round(d, now_us, rcv_nxt);
 }

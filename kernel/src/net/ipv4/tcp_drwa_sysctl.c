@@ -27,32 +27,18 @@ struct tcp_drwa_net {
 	struct xarray devs;	/* struct tcp_drwa_dev by ifindex */
 };
 
-struct tcp_drwa_dev {
-	int lambda;
-	struct ctl_table_header *header;
-	struct ctl_table table[2];	/* the second ends it before 6.11 */
-	struct rcu_head rcu;
-};
-
 /**
- * tcp_drwa_dev_lambda() - knob of an interface
+ * tcp_drwa_dev_get() - state of an interface
  * @net:	name space
  * @ifindex:	interface; may be gone
  *
- * Return: hundredths, 0 when off.
+ * Return: valid until the end of the caller's RCU read side, or NULL.
  */
-u32 tcp_drwa_dev_lambda(struct net *net, int ifindex)
+struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex)
 {
 	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
-	struct tcp_drwa_dev *dev;
-	u32 lambda = 0;
 
-	rcu_read_lock();
-	dev = xa_load(&dn->devs, ifindex);
-	if (dev)
-		lambda = READ_ONCE(dev->lambda);
-	rcu_read_unlock();
-	return lambda;
+	return xa_load(&dn->devs, ifindex);
 }
 
 static void tcp_drwa_set_lambda(struct tcp_drwa_dev *dev, int lambda)
