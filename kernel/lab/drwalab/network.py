@@ -17,13 +17,18 @@ CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 RESULTS = "/tmp/out"
 
 _HOSTS = """\
+put() { # host file value
+	ip netns exec "$1" sh -c 'echo "$2" > "$1"' put "$2" "$3"
+}
+
 for host in server router phone; do
 	ip netns add $host
+	put $host /proc/sys/net/ipv6/conf/default/disable_ipv6 $no_ipv6
 done
 
 # Fixed addresses and neighbours, so that nothing but the experiment's packets is on the wire.
 # Segments leave as single packets (gso_max_segs), since loss and queues count packets.
-join() { # host device address, twice
+join() { # host device mac, twice
 	ip link add "$2" netns "$1" address "$3" gso_max_segs 1 type veth \\
 		peer name "$5" netns "$4" address "$6" gso_max_segs 1
 	for end in "$1 $2" "$4 $5"; do
@@ -32,12 +37,12 @@ join() { # host device address, twice
 	done
 }
 neighbours() { # host device address6 address4 mac
-	ip -n "$1" neigh add "$3" lladdr "$5" dev "$2" nud permanent
 	ip -n "$1" neigh add "$4" lladdr "$5" dev "$2" nud permanent
+	[ $no_ipv6 = 1 ] || ip -n "$1" neigh add "$3" lladdr "$5" dev "$2" nud permanent
 }
 addresses() { # host device address6 address4
-	ip -n "$1" addr add "$3/64" dev "$2" nodad
 	ip -n "$1" addr add "$4/24" dev "$2"
+	[ $no_ipv6 = 1 ] || ip -n "$1" addr add "$3/64" dev "$2" nodad
 }
 join server srv0 02:00:00:00:01:01 router net0 02:00:00:00:01:02
 join router cell0 02:00:00:00:02:01 phone rmnet0 02:00:00:00:02:02
@@ -51,13 +56,10 @@ neighbours router cell0 fd00:2::2 10.0.2.2 02:00:00:00:02:02
 neighbours phone rmnet0 fd00:2::1 10.0.2.1 02:00:00:00:02:01
 for route in "server fd00:1::2 10.0.1.2" "phone fd00:2::1 10.0.2.1"; do
 	set -- $route
-	ip -n "$1" route add default via "$2"
 	ip -n "$1" route add default via "$3"
+	[ $no_ipv6 = 1 ] || ip -n "$1" route add default via "$2"
 done
 
-put() { # host file value
-	ip netns exec "$1" sh -c 'echo "$2" > "$1"' put "$2" "$3"
-}
 put router /proc/sys/net/ipv4/ip_forward 1
 put router /proc/sys/net/ipv6/conf/all/forwarding 1
 
@@ -79,6 +81,7 @@ def setup_script(spec: RunSpec) -> str:
     lines = [
         "#!/bin/sh",
         f"# {spec.name}",
+        f"no_ipv6={0 if spec.ipv6 else 1}",
         _HOSTS,
         f"# The phone: {spec.name}",
         f"put phone /proc/sys/net/ipv4/tcp_rmem '{_limits(spec.scheme.rmem)}'",

@@ -198,7 +198,7 @@ class _Options:
 
     def whole(self, name: str, low: int, high: int) -> int:
         text = str(self.get(name))
-        if not text.isdigit() or not low <= int(text) <= high:
+        if not (text.isascii() and text.isdigit()) or not low <= int(text) <= high:
             raise SpecError(f"--{name}: '{text}' is not a whole number from {low} to {high}")
         return int(text)
 

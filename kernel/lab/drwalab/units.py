@@ -8,7 +8,7 @@ so that a value that is written and read again stays what it was.
 import re
 from decimal import Decimal
 
-_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-zA-Zµ%]*)")
+_NUMBER = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµ%]*)")
 
 _TIME_US = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "min": 60_000_000}
 _RATE_BPS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -62,7 +62,7 @@ def parse_percent_ppm(text: str) -> int:
 
 def parse_hundredths(text: str) -> int:
     """Hundredths in a text such as 1.5."""
-    match = re.fullmatch(r"\d+(?:\.\d{1,2})?", text.strip())
+    match = re.fullmatch(r"[0-9]+(?:\.[0-9]{1,2})?", text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a number with at most two decimals, such as 1.5")
     return int(Decimal(match[0]) * 100)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drwalab import cli, guest, pool, spec
+from drwalab.kernels import KernelMissing
+from drwalab.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Lab = Callable[..., Done]
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Lab:
+    """Runs the command line in this process: lab("run --rate 1mbit", "--event", "1s loss=1%")."""
+
+    def call(words: str, *more: str) -> Done:
+        monkeypatch.setattr("sys.argv", ["lab", *shlex.split(words), *more])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the test fail when a guest boots."""
+
+    def boots(*_: object) -> Path:
+        pytest.fail("a guest booted")
+
+    monkeypatch.setattr(guest, "run", boots)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
+    """What a command asks the pool for, which here answers with nothing."""
+    seen: list[RunSpec] = []
+
+    def run_specs(specs: Sequence[RunSpec]) -> list[dict[str, Any]]:
+        seen.extend(specs)
+        return []
+
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    return seen
+
+
+def needs_kernels(specs: Sequence[RunSpec]) -> None:
+    """Skips the test when a build is missing, with the command that makes it."""
+    try:
+        pool.find_kernels(specs)
+    except KernelMissing as e:
+        pytest.skip(str(e))
+
+
+@pytest.fixture
+def run() -> Run:
+    """Boots a guest and gives its result: run("stock", rate="1mbit", base_rtt="10ms")."""
+
+    def boot(scheme: str, **options: object) -> dict[str, Any]:
+        one = spec.parse(scheme, {key.replace("_", "-"): v for key, v in options.items()})
+        needs_kernels([one])
+        return pool.run_specs([one])[0]
+
+    return boot

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import json
+from pathlib import Path
+
+import pytest
+
+from drwalab import output, results, spec
+from drwalab.kernels import Kernel
+
+KERNEL = Kernel("6.12", "drwa", Path("linux"), "key", "6.12.1", "6.12.1-1", ["a" * 40])
+
+# Two downloads of half a second, and an answer to one of two probes that could have had one.
+RAW = """\
+b 50100
+b 50001
+t 2000000
+f 0 40000
+f 1 40001
+s 100000 0 0 65000 10
+s 100000 1 0 65000 10
+q 100000 0
+p 0 51000
+s 200000 0 10000 70000 10
+s 200000 1 0 65000 10
+s 300000 0 30000 70000 10
+s 300000 1 10000 65000 10
+p 150000 90000
+o 10000 250000 32000
+s 400000 0 50000 70000 10
+s 400000 1 10000 65000 10
+s 500000 0 60000 70000 10
+s 500000 1 20000 65000 10
+p 200000 100000
+r 0 3
+r 1 1
+u 62500
+n 10 7
+d 60 85000 4
+end
+"""
+
+NETSTAT = """\
+TcpExt: SyncookiesSent TCPToZeroWindowAdv TCPDrwaRounds
+TcpExt: 0 2 17
+IpExt: InNoRoutes
+IpExt: 0
+"""
+
+ROUND = (
+    "  agent-1   [000] ..s..     {at}: tcp_drwa_round: family=AF_INET saddr=10.0.2.2 "
+    "daddr=10.0.1.1 sport={port} dport=5001 rtt_us=51000 rtt_min_us=50000 cwnd=14480 "
+    "rwnd=43440 lambda=300\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "raw").write_text(RAW)
+    (tmp_path / "netstat").write_text(NETSTAT)
+    return tmp_path
+
+
+def options(**changed: object) -> dict[str, object]:
+    given = {"rate": "2mbit", "duration": "500ms", "flows": 2, "upload": True, "object": ["32kB"]}
+    return given | {key.replace("_", "-"): value for key, value in changed.items()}
+
+
+def test_numbers(folder: Path) -> None:
+    result = results.read(folder, spec.parse("drwa-classic", options()), KERNEL)
+    assert result["flows"] == [
+        {"goodput_mbps": 0.96, "retransmits": 3},
+        {"goodput_mbps": 0.32, "retransmits": 1},
+    ]
+    assert result["goodput_mbps"] == 1.28
+    assert result["jain"] == pytest.approx(1.28**2 / (2 * (0.96**2 + 0.32**2)), abs=1e-6)
+    assert result["rtt_ms"] == {
+        "base": 50.001,
+        "mean": 80.333,
+        "p50": 90.0,
+        "p95": 99.0,
+        "p99": 99.8,
+        "count": 3,
+        # Of five sent up to the last one answered.
+        "lost": 2,
+    }
+    assert result["objects"] == {
+        "count": 1,
+        "mean_fct_ms": 250.0,
+        "p95_fct_ms": 250.0,
+        "fct_ms": [250.0],
+        "size_bytes": [32000],
+        "start_s": [0.01],
+    }
+    # 2 Mb/s for 0.5 s are 125 kB.
+    assert result["utilisation"] == 0.68
+    assert result["upload_goodput_mbps"] == 1.0
+    assert (result["retransmits"], result["zero_windows"], result["queue_drops"]) == (4, 2, 4)
+    assert result["counters"] == {"TCPDrwaRounds": 17}
+    assert result["lambda"] == 3.0
+    assert result["drwa"] is None
+
+
+def test_series(folder: Path) -> None:
+    series = results.read(folder, spec.parse("stock", options()), KERNEL)["series"]
+    assert series == {
+        "interval_s": 0.1,
+        "t_s": [0.1, 0.2, 0.3, 0.4, 0.5],
+        "goodput_mbps": [0.0, 0.8, 2.4, 1.6, 1.6],
+        "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
+        "link_mbps": [2.0] * 5,
+        "rtt": {"t_s": [0.0, 0.15, 0.2], "ms": [51.0, 90.0, 100.0]},
+    }
+
+
+def test_settled_part(folder: Path) -> None:
+    result = results.read(folder, spec.parse("stock", options()), KERNEL)
+    goodput, rtt = results.settled(result, 0.2)
+    assert goodput == pytest.approx((2.4 + 1.6 + 1.6) / 3)
+    assert rtt == 100.0
+
+
+def test_link_capacity_follows_events(folder: Path) -> None:
+    events = ["150ms rate=4mbit", "300ms rate=0bit", "350ms base-rtt=1s", "400ms rate=1mbit"]
+    result = results.read(folder, spec.parse("stock", options(event=events)), KERNEL)
+    assert result["series"]["link_mbps"] == [2.0, 3.0, 4.0, 0.0, 1.0]
+    assert result["utilisation"] == pytest.approx(85000 * 8 / 1e6, abs=1e-6)
+    assert result["config"]["events"] == events
+
+
+def test_link_capacity_of_a_trace(folder: Path) -> None:
+    path = folder / "link.down"
+    path.write_text("50\n100\n100\n")
+    given = options(rate=None, trace=path)
+    result = results.read(folder, spec.parse("stock", given), KERNEL)
+    assert result["series"]["link_mbps"] == [0.12, 0.36, 0.36, 0.36, 0.36]
+    assert result["config"]["trace"] == "link.down"
+    assert len(result["provenance"]["trace_sha256"]) == 64
+
+
+def test_rounds_of_the_tracepoint(folder: Path) -> None:
+    rounds = ROUND.format(at="2.150000", port=40001) + ROUND.format(at="2.200001", port=999)
+    (folder / "trace").write_text("# tracer: nop\n#\n" + rounds)
+    result = results.read(folder, spec.parse("drwa", options()), KERNEL)
+    assert result["drwa"] == {
+        "t_s": [0.15, 0.200001],
+        "flow": [1, -1],
+        "rtt_ms": [51.0, 51.0],
+        "rtt_min_ms": [50.0, 50.0],
+        "cwnd_bytes": [14480, 14480],
+        "rwnd_bytes": [43440, 43440],
+    }
+    (folder / "trace").write_text("# tracer: nop\n")
+    assert results.read(folder, spec.parse("stock", options()), KERNEL)["drwa"] is None
+
+
+def test_no_downloads(folder: Path) -> None:
+    raw = [line for line in RAW.splitlines() if line[0] not in "fsrp"]
+    (folder / "raw").write_text("\n".join(raw) + "\n")
+    result = results.read(folder, spec.parse("stock", options(flows=0)), KERNEL)
+    assert (result["flows"], result["jain"], result["goodput_mbps"]) == ([], None, 0.0)
+    assert result["series"]["goodput_mbps"] == [0.0] * 5
+    assert result["rtt_ms"]["mean"] is None
+
+
+def test_json_names_no_folder_and_has_no_order_by_chance(folder: Path) -> None:
+    path = folder / "link.down"
+    path.write_text("1\n")
+    run = spec.parse("stock", options(rate=None, trace=path))
+    result = results.read(folder, run, KERNEL)
+    text = results.dump([result])
+    assert str(folder) not in text
+    assert text == results.dump([results.read(folder, run, KERNEL)])
+    assert json.loads(text) == result
+    assert json.loads(results.dump([result, result])) == [result, result]
+
+
+def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = results.read(folder, spec.parse("stock", options()), KERNEL)
+    other = results.read(folder, spec.parse("drwa", options(rate="1mbit")), KERNEL)
+    output.print_table([plain, other], 0.2)
+    out = capsys.readouterr().out
+    assert "2 Mb/s, 50 ms" in out
+    assert "drwa λ=1.50" in out
+    assert "1.28" in out
+    assert "from 0.2 s" in out
+
+
+def test_files_are_whole_or_absent(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    assert output.check_writable(path) is None
+    output.write_whole(path, "one")
+    output.write_whole(path, "two")
+    assert path.read_text() == "two"
+    assert list(tmp_path.iterdir()) == [path]
+    assert output.check_writable(tmp_path / "none" / "x") is not None
+    assert output.check_writable(tmp_path) is not None

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import shlex
+from pathlib import Path
+
+import pytest
+
+from conftest import Lab
+from drwalab import cases, network, schemes, spec
+from drwalab.spec import RunSpec, SpecError
+
+MINIMAL = {"rate": "10mbit"}
+
+
+def test_defaults() -> None:
+    run = spec.parse("stock", MINIMAL)
+    assert (run.kernel, run.flavour, run.cc, run.aqm) == ("6.12", "drwa", "cubic", None)
+    assert (run.base_rtt_us, run.duration_us, run.flows) == (50_000, 60_000_000, 1)
+    assert (run.down.rate_bps, run.down.buffer_bytes, run.up) == (10**7, 1_500_000, None)
+    assert run.name == "stock"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "options", "name"),
+    [
+        ("static:262144", {}, "static 262144"),
+        ("static:64KiB", {}, "static 65536"),
+        ("android-lte", {}, "static android-lte"),
+        ("drwa", {}, "drwa λ=1.50"),
+        ("drwa-classic", {}, "drwa-classic λ=3.00"),
+        ("drwa", {"lambda": "2"}, "drwa λ=2.00"),
+        ("stock", {"lambda": "2"}, "stock"),
+        ("stock", {"cc": "bbr", "aqm": "codel"}, "stock, bbr, codel"),
+        ("stock", {"unpatched": True}, "stock, unpatched"),
+    ],
+)
+def test_names(scheme: str, options: dict[str, object], name: str) -> None:
+    assert spec.parse(scheme, MINIMAL | options).name == name
+
+
+def test_shipped_limits() -> None:
+    assert schemes.find("android-lte").rmem == (524288, 1048576, 2097152)
+    assert schemes.find("android-lte").wmem == (262144, 524288, 1048576)
+    assert schemes.find("android-13plus").rmem[2] == 16777216
+    assert schemes.find("paper-hspap").rmem[2] == 262144
+    assert schemes.find("static:10000").rmem == (4096, 10000, 10000)
+    assert schemes.find("static:1MB").rmem == (4096, 87380, 1000000)
+    for name in schemes.names()[:-1]:
+        low, default, high = schemes.find(name).rmem
+        assert low <= default <= high
+
+
+def test_events_come_in_order_and_keep_the_rest() -> None:
+    run = spec.parse("stock", MINIMAL | {"event": ["3s loss=1%", "2s base-rtt=80ms", "4s loss=0%"]})
+    assert [str(e) for e in run.events] == ["2s base-rtt=80ms", "3s loss=1%", "4s loss=0%"]
+    events = [line for line in network.agent_spec(run).splitlines() if line.startswith("event")]
+    # netem takes its whole state at once, so the change of one must not undo the other.
+    assert "delay 40000us &&" in events[0]
+    assert "delay 40000us loss 1% &&" in events[1]
+    assert "delay 40000us &&" in events[2]
+
+
+def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path) -> None:
+    trace = tmp_path / "a link.down"
+    trace.write_text("1\n2\n")
+    given = {
+        "trace": trace,
+        "uplink-rate": "2mbit",
+        "base-rtt": "35ms",
+        "loss": "0.5%",
+        "flows": "3",
+        "duration": "12.5s",
+        "cc": "bbr",
+        "aqm": "pie",
+        "event": ["1s base-rtt=150ms", "2s uplink-rate=0mbit", "3s loss=1%", "4s lambda=2"],
+        "object": ["320kB", "64KiB"],
+        "think": "1s",
+        "keep-alive": True,
+        "upload": True,
+        "ipv6": True,
+        "lambda": "2.5",
+        "seed": "7",
+    }
+    wanted = [
+        spec.parse("drwa-classic", given),
+        spec.parse("static:100kB", MINIMAL | {"unpatched": True}),
+        *(run for case in cases.load().values() for run in case.specs),
+    ]
+    for run in wanted:
+        _, *words = shlex.split(run.command())
+        if run.down.trace:
+            words[words.index("--trace") + 1] = str(trace)
+        asked.clear()
+        assert lab("", *words, "--json", "-").code == 0
+        assert asked == [run]
+
+
+def test_cases_have_the_runs_they_promise() -> None:
+    known = cases.load()
+    law = known["paper-law"].specs
+    assert len(law) == 6 * (1 + 3)
+    assert {r.lambda_hundredths for r in law} == {None, 200, 300, 400}
+    assert {(r.down.rate_bps, r.base_rtt_us) for r in law} == {
+        (rate, base) for rate in (2 * 10**6, 4 * 10**6, 2 * 10**7) for base in (100_000, 200_000)
+    }
+    assert len({r.scheme.name for r in known["paper-fig9"].specs}) == 7
+    for case in known.values():
+        assert len(set(case.specs)) == len(case.specs)
+    with pytest.raises(SpecError, match="'x' is unknown"):
+        cases.choose(["paper-law", "x"])
+
+
+WRONG = [
+    ("", "Missing option '--scheme'"),
+    ("--scheme fast --rate 1mbit", "--scheme: 'fast' is unknown: choose from stock, "),
+    ("--scheme static:x --rate 1mbit", "--scheme: 'x' is not a number"),
+    ("--scheme static:100 --rate 1mbit", "--scheme: 'static:100' is out of 4096 to 67108864 bytes"),
+    ("--scheme stock", "--rate or --trace: one of them is needed"),
+    ("--scheme stock --rate 1mbit --trace TRACE", "--rate or --trace: not both"),
+    ("--scheme stock --rate -1mbit", "--rate: '-1mbit' is negative"),
+    ("--scheme stock --rate 0mbit", "--rate: '0mbit' is not more than 0"),
+    (
+        "--scheme stock --rate 10",
+        "--rate: '10' is not a number with a unit (bit, kbit, mbit, gbit)",
+    ),
+    ("--scheme stock --trace NONE", "No such file or directory"),
+    ("--scheme stock --trace EMPTY", "empty"),
+    ("--scheme stock --trace BACK", "line 2 goes back in time"),
+    ("--scheme stock --trace WORDS", "line 1 is no time in ms: 'word'"),
+    ("--scheme stock --trace ZEROS", "every time is 0"),
+    ("--scheme drwa --rate 1mbit --lambda 0.99", "--lambda: 0.99 is out of 1.00 to 10.00"),
+    ("--scheme drwa --rate 1mbit --lambda 10.01", "--lambda: 10.01 is out of 1.00 to 10.00"),
+    ("--scheme drwa --rate 1mbit --lambda -2", "--lambda: '-2' is not a number"),
+    ("--scheme drwa --rate 1mbit --lambda three", "--lambda: 'three' is not a number"),
+    ("--scheme stock --rate 1mbit --lambda 2", "--lambda: none of the schemes is drwa"),
+    ("--scheme stock --rate 1mbit --cc fast", "--cc: 'fast' is unknown: choose from cubic, bbr"),
+    ("--scheme stock --rate 1mbit --aqm red", "--aqm: 'red' is unknown: choose from codel"),
+    ("--scheme stock --rate 1mbit --kernel 5.4", "--kernel: '5.4' is unknown: choose from 6.12"),
+    ("--scheme stock --rate 1mbit --flows 0", "--flows: 0 leaves nothing to measure"),
+    ("--scheme stock --rate 1mbit --flows many", "--flows: 'many' is not a whole number"),
+    ("--scheme stock --rate 1mbit --flows 257", "--flows: '257' is not a whole number from 0 to"),
+    ("--scheme stock --rate 1mbit --buffer 100", "--buffer: 100 B is out of"),
+    ("--scheme stock --rate 1mbit --base-rtt 50", "--base-rtt: '50' is not a number with a unit"),
+    ("--scheme stock --rate 1mbit --duration 0s", "--duration: '0s' is not more than 0"),
+    ("--scheme stock --rate 1mbit --duration 50ms", "--duration: has to be a multiple of 100ms"),
+    ("--scheme stock --rate 1mbit --loss 1", "--loss: '1' is not a number with a unit (%)"),
+    ("--scheme stock --rate 1mbit --object 0kB", "--object: '0kB' is not more than 0"),
+    ("--scheme stock --rate 1mbit --keep-alive", "--keep-alive: needs --object"),
+    ("--scheme stock --rate 1mbit --seed -1", "--seed: '-1' is not a whole number"),
+    ("--scheme stock --rate 1mbit --uplink-buffer 9kB", "--uplink-buffer: needs --uplink-rate"),
+    ("--scheme drwa --rate 1mbit --unpatched", "the scheme drwa needs the patched kernel"),
+    ("--scheme stock --rate 1mbit --event 10s", "is not 'TIME NAME=VALUE'"),
+    ("--scheme stock --rate 1mbit --event '1s x=1'", "is not 'TIME NAME=VALUE'"),
+    ("--scheme stock --rate 1mbit --event '1 loss=1%'", "'1' is not a number with a unit"),
+    ("--scheme stock --rate 1mbit --event '60s loss=1%'", "is not before the end of the run"),
+    ("--scheme stock --trace TRACE --event '1s rate=1mbit'", "needs --rate"),
+    ("--scheme stock --rate 1mbit --event '1s uplink-rate=1mbit'", "needs --uplink-rate"),
+    ("--scheme stock --rate 1mbit --event '1s lambda=2'", "needs the scheme drwa"),
+    ("--scheme drwa --rate 1mbit --event '1s lambda=11'", "11.00 is out of 1.00 to 10.00"),
+    ("--scheme stock --rate 1mbit --json NONE/x.json", "is no folder"),
+    ("--scheme stock --rate 1mbit --json FOLDER", "is a folder"),
+    ("--scheme stock --rate 1mbit --pcap TRACE", "--pcap: "),
+    ("--scheme stock --rate 1mbit --nothing", "No such option: --nothing"),
+    ("--scheme stock --rate 1mbit extra", "unexpected extra argument"),
+    ("--scheme stock --rate", "requires an argument"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG)
+@pytest.mark.usefixtures("no_guest")
+def test_wrong_input_is_one_line_and_exit_code_2(
+    lab: Lab, tmp_path: Path, words: str, message: str
+) -> None:
+    contents = {"TRACE": "1\n", "EMPTY": "", "BACK": "2\n1\n", "WORDS": "word\n", "ZEROS": "0\n0\n"}
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "FOLDER").mkdir()
+    for name in (*contents, "NONE", "FOLDER"):
+        words = words.replace(name, str(tmp_path / name))
+    done = lab("run " + words)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert done.err.startswith("lab: ")
+    assert done.err.count("\n") == 1
+    assert done.err.endswith("\n")
+
+
+@pytest.mark.usefixtures("no_guest")
+def test_missing_kernel_names_the_command(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    done = lab("run --scheme stock --rate 1mbit --kernel 6.1 --unpatched")
+    assert done.code == 2
+    assert done.err == (
+        "lab: kernel 6.1 base is not built: "
+        "run kernel/lab/lab kernel build --kernel 6.1 --flavour base\n"
+    )
+
+
+@pytest.mark.usefixtures("no_guest")
+def test_wrong_commands(lab: Lab, tmp_path: Path) -> None:
+    for words in ("frob", "case run nothing", "case run", "trace generate x --duration 1ms"):
+        done = lab(words)
+        assert (done.code, done.err.count("\n")) == (2, 1), words
+    done = lab("trace info", str(tmp_path / "none"))
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert lab("").code == 2
+
+
+def test_help_explains_every_option(lab: Lab) -> None:
+    done = lab("run --help")
+    assert done.code == 0
+    for option in (*spec.DEFAULTS, "rate", "trace", "loss", "event", "upload", "json", "pcap"):
+        assert f"--{option}" in done.out
+
+
+def test_trace_commands(lab: Lab, tmp_path: Path) -> None:
+    path = tmp_path / "made.down"
+    assert lab("trace generate --duration 5s --seed 3", str(path)).code == 0
+    done = lab("trace info", str(path))
+    assert done.code == 0
+    assert "length         5 s" in done.out
