@@ -11,12 +11,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from drwalab import network
 from drwalab.kernels import Kernel
 from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec
+
+CPUS = len(os.sched_getaffinity(0))
+MEMORY = "512M"
+# What a guest really uses stays well below that.
+MEMORY_ROOM = 256 << 20
 
 # A guest reports every second of its time; at 1 Gb/s that is a few seconds of ours.
 STALL_S = 60.0
@@ -85,6 +91,29 @@ def _write_inputs(spec: RunSpec, agent: Path, folder: Path) -> None:
             link.trace.write_native(folder / network.trace_name(direction))
 
 
+@cache
+def _fixed_addresses() -> tuple[str, ...]:
+    """A prefix that puts the guest's heap at a fixed place, where the host permits that.
+
+    UML adds the gap before its heap to the guest's memory, whose size decides that of hash tables,
+    and so which packets share an IP id counter. Some containers forbid it.
+    """
+    prefix = ("setarch", "--addr-no-randomize")
+    done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    return prefix if done.returncode == 0 else ()
+
+
+def _memory_folder(other: Path) -> Path:
+    """Where guests can keep their memory, a file that they execute: a tmpfs with room, if any."""
+    for path in (Path("/dev/shm"), Path("/tmp"), other):
+        if os.access(path, os.W_OK):
+            stat = os.statvfs(path)
+            room = stat.f_bavail * stat.f_frsize
+            if room >= MEMORY_ROOM * CPUS and not stat.f_flag & os.ST_NOEXEC:
+                return path
+    return other
+
+
 def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
     """The guest's command line, for the run's folder as working folder.
 
@@ -92,6 +121,7 @@ def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
     """
     here = "/proc/self/cwd"
     return [
+        *_fixed_addresses(),
         "taskset",
         "--cpu-list",
         str(cpu),
@@ -105,7 +135,7 @@ def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
         "con=null",
         "quiet",
         "loglevel=3",
-        "mem=512M",
+        f"mem={MEMORY}",
         "time-travel=inf-cpu",
         f"time-travel-start={START_NS}",
         f"labseed={spec.seed}",
@@ -123,8 +153,6 @@ def _boot(
     progress: Progress,
 ) -> None:
     log = folder / "console"
-    # UML finds a place for its memory by itself, unless one of these names a bad one.
-    environment = {k: v for k, v in os.environ.items() if k not in ("TMPDIR", "TMP", "TEMP")}
     with (
         log.open("wb") as console,
         subprocess.Popen(
@@ -133,7 +161,7 @@ def _boot(
             stdout=console,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env=environment,
+            env=os.environ | {"TMPDIR": str(_memory_folder(folder))},
             start_new_session=True,
         ) as process,
     ):

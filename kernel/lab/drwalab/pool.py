@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Several runs in parallel, one guest per CPU."""
 
-import os
 import shutil
 import signal
 import sys
@@ -58,7 +57,7 @@ def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str,
         done_s[number] = spec.duration_us / 1e6
         return result
 
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as threads:
+    with ThreadPoolExecutor(max_workers=guest.CPUS) as threads:
         jobs = [threads.submit(one, number) for number in range(len(specs))]
         try:
             _watch(jobs, specs, done_s, progress)

@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -254,33 +253,6 @@ def test_wire(lab: Lab, tmp_path: Path, version: str) -> None:
         lengths = [f.data.plen + 40 if version else f.data.len for f in frames]
         assert max(lengths) == 1500
         assert len(frames) > 800
-
-
-EQUAL: dict[str, dict[str, object]] = {
-    "one flow": {},
-    "five flows": {"flows": 5},
-    "loss": {"loss": "1%"},
-    "ipv6": {"ipv6": True},
-}
-
-
-@pytest.mark.parametrize("case", EQUAL)
-@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
-def test_off_means_absent(tmp_path: Path, kernel: str, case: str) -> None:
-    """With λ = 0 the patched kernel sends the unpatched one's packets, to the byte and the ns."""
-    options = EQUAL[case] | {"rate": "10mbit", "duration": "3s", "kernel": kernel}
-    runs = [
-        replace(spec.parse("android-lte", options | {"unpatched": unpatched}), pcap_dir=folder)
-        for unpatched, folder in ((True, tmp_path / "base"), (False, tmp_path / "drwa"))
-    ]
-    needs_kernels(runs)
-    base, drwa = pool.run_specs(runs, progress=False)
-    assert base["provenance"]["kernel_release"].startswith(kernel + ".")
-    assert base["provenance"]["patch_ids"] == []
-    assert drwa["provenance"]["patch_ids"]
-    for name in pool.PCAPS:
-        assert len(packets(tmp_path / "base" / name)) > 500
-        assert packets(tmp_path / "base" / name) == packets(tmp_path / "drwa" / name)
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
