@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""From what the guest recorded to the result of a run, a dict that the README explains.
+"""From what the guest recorded to the result of a run, a dict that README.md explains.
 
 Nothing in a result depends on the host, on the time of day or on where files are, so that the same
 command gives the same bytes.
