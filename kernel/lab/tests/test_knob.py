@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The knob, from a shell in the guest, and what the kernel reports of a governed connection."""
+
+from typing import Any
+
+import pytest
+
+from conftest import Run
+from drwalab import network, schemes
+
+pytestmark = pytest.mark.guest
+
+SHORT: dict[str, Any] = {"rate": "10mbit", "base_rtt": "20ms", "duration": "6s"}
+
+# Each line ends the guest with its own text when it does not hold.
+SCRIPT = """
+phone() { ip netns exec phone "$@"; }
+conf=/proc/sys/net/ipv4/conf
+knob=$conf/rmnet0/tcp_drwa_lambda
+is() { [ "$(phone cat "$1")" = "$2" ] || { echo "$1 is $(phone cat "$1"), not $2"; exit 1; }; }
+writes() { phone sh -c "echo '$1' > $knob" || { echo "refuses $1"; exit 1; }; is $knob "$2"; }
+refuses() {
+	before=$(phone cat $knob)
+	! phone sh -c "/bin/echo '$1' > $knob" 2>/tmp/error || { echo "takes $1"; exit 1; }
+	grep -q 'Invalid argument' /tmp/error || { cat /tmp/error; exit 1; }
+	is $knob "$before"
+}
+"""
+
+CHECKS = {
+    "range": """
+is $knob 0
+for good in 100 101 150 999 1000 0; do writes $good $good; done
+writes ' 250 ' 250
+for bad in -1 1 50 99 1001 2147483647 99999999999 text 1.5 150x; do refuses "$bad"; done
+""",
+    "owner": """
+writes 150 150
+[ "$(phone stat -c '%a %u %g' $knob)" = '644 0 0' ]
+other="setpriv --reuid 65534 --regid 65534 --clear-groups"
+[ "$(phone $other cat $knob)" = 150 ]
+! phone $other sh -c "echo 0 > $knob" 2>/tmp/error
+grep -q 'Permission denied' /tmp/error
+is $knob 150
+""",
+    "one for each interface": """
+phone ip link add dummy0 type dummy
+is $conf/dummy0/tcp_drwa_lambda 0
+writes 150 150
+is $conf/dummy0/tcp_drwa_lambda 0
+for none in lo all default; do ! phone test -e $conf/$none/tcp_drwa_lambda; done
+phone test -e $conf/all/forwarding
+""",
+    "follows a new name": """
+phone ip link add dummy0 type dummy
+phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
+phone ip link set dummy0 name other0
+is $conf/other0/tcp_drwa_lambda 200
+! phone test -e $conf/dummy0
+phone ip link add dummy0 type dummy
+is $conf/dummy0/tcp_drwa_lambda 0
+""",
+    "goes with the interface": """
+phone ip link add dummy0 type dummy
+phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
+phone ip link del dummy0
+! phone test -e $conf/dummy0
+phone ip link add dummy0 type dummy
+is $conf/dummy0/tcp_drwa_lambda 0
+phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
+phone ip link set dummy0 netns router
+! phone test -e $conf/dummy0
+[ "$(ip netns exec router cat $conf/dummy0/tcp_drwa_lambda)" = 0 ]
+""",
+    "goes with the name space": """
+ip netns add short
+ip -n short link add dummy0 type dummy
+ip netns exec short sh -c "echo 300 > $conf/dummy0/tcp_drwa_lambda"
+ip netns del short
+""",
+}
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("name", list(CHECKS))
+def test_knob(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, kernel: str) -> None:
+    original = network.setup_script
+    monkeypatch.setattr(network, "setup_script", lambda r: original(r) + SCRIPT + CHECKS[name])
+    run("stock", **SHORT | {"duration": "1s"}, kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("ipv6", [False, True])
+@pytest.mark.parametrize("scheme", ["drwa", "drwa-classic"])
+def test_governed(run: Run, scheme: str, kernel: str, ipv6: bool) -> None:
+    """Rounds in the tracepoint, counters in /proc/net/netstat, and a queue that shows it."""
+    stock = run("stock", **SHORT, kernel=kernel, ipv6=ipv6)
+    assert stock["drwa"] is None or not stock["drwa"]["t_s"]
+    assert set(stock["counters"].values()) == {0}
+    governed = run(scheme, **SHORT, kernel=kernel, ipv6=ipv6)
+    rounds = governed["drwa"]
+    assert governed["counters"]["TCPDrwaSockets"] == 1
+    assert governed["counters"]["TCPDrwaRounds"] == len(rounds["t_s"]) > 20
+    assert governed["counters"]["TCPDrwaCapped"] > 100
+    assert set(rounds["flow"]) == {0}
+    assert min(rounds["rtt_min_ms"]) == pytest.approx(20, abs=3)
+    assert governed["rtt_ms"]["p50"] == pytest.approx(governed["lambda"] * 20, rel=0.2)
+    assert governed["rtt_ms"]["p50"] < stock["rtt_ms"]["p50"] / 2
+
+
+def test_static_limit_does_not_bind(run: Run) -> None:
+    """Neither the buffer nor, at the SYN, the window scale: this path holds 3.75 MB."""
+    given: dict[str, Any] = {"rate": "100mbit", "base_rtt": "300ms", "duration": "15s"}
+    limit = schemes.find("drwa").rmem[2]
+    static = run(f"static:{limit}", **given, buffer="8MB")
+    governed = run("drwa", **given, buffer="8MB")
+    assert max(static["series"]["rwnd_bytes"]) <= limit
+    assert max(governed["series"]["rwnd_bytes"]) > 2 * limit
+    assert governed["series"]["goodput_mbps"][-1] > 90

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""λ = 0 means absent: a patched kernel sends what an unpatched one sends, at the same instants."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import pytest
+
+from conftest import Lab, needs_kernels
+from drwalab import spec
+
+pytestmark = pytest.mark.guest
+
+LINK = "--rate 10mbit --base-rtt 50ms --buffer 300kB --duration 12s"
+RUNS = {
+    "one bulk flow": "",
+    "five flows": "--flows 5",
+    "loss": "--loss 1%",
+    "IPv6": "--ipv6",
+    "objects and upload": "--flows 1 --object 100kB --upload --uplink-rate 2mbit",
+}
+
+Packet = tuple[Any, ...]
+
+
+class Wire:
+    """Packets without what a kernel draws at random: ports, sequence numbers, clock offsets."""
+
+    def __init__(self) -> None:
+        self.ports: dict[int, int] = {}
+        self.first: dict[tuple[int, int, str], int] = {}
+
+    def port(self, number: int) -> int:
+        return number if number < 10000 else self.ports.setdefault(number, -len(self.ports) - 1)
+
+    def since_first(self, flow: tuple[int, int], what: str, value: int) -> int:
+        return (value - self.first.setdefault((*flow, what), value)) % 2**32
+
+    def tcp(self, segment: dpkt.tcp.TCP, length: int) -> Packet:
+        there = (segment.sport, segment.dport)
+        back = (segment.dport, segment.sport)
+        ack = segment.flags & dpkt.tcp.TH_ACK
+        options: list[Any] = []
+        for kind, data in dpkt.tcp.parse_opts(segment.opts):
+            words = [int.from_bytes(data[i : i + 4], "big") for i in range(0, len(data), 4)]
+            if kind == dpkt.tcp.TCP_OPT_TIMESTAMP:
+                echo = self.since_first(back, "clock", words[1]) if ack else 0
+                options.append((kind, self.since_first(there, "clock", words[0]), echo))
+            elif kind == dpkt.tcp.TCP_OPT_SACK:
+                options.append((kind, [self.since_first(back, "seq", w) for w in words]))
+            else:
+                options.append((kind, data))
+        return (
+            *map(self.port, there),
+            length,
+            segment.flags,
+            segment.win,
+            self.since_first(there, "seq", segment.seq),
+            self.since_first(back, "seq", segment.ack) if ack else 0,
+            options,
+        )
+
+    def packet(self, frame: bytes) -> Packet:
+        ip = dpkt.ethernet.Ethernet(frame).data
+        six = isinstance(ip, dpkt.ip6.IP6)
+        length = ip.plen if six else ip.len
+        ends = socket.inet_ntop(socket.AF_INET6 if six else socket.AF_INET, ip.src)
+        if isinstance(ip.data, dpkt.tcp.TCP):
+            return (ends, *self.tcp(ip.data, length))
+        if isinstance(ip.data, dpkt.udp.UDP):
+            return (ends, self.port(ip.data.sport), self.port(ip.data.dport), length)
+        return (ends, type(ip.data).__name__, length)
+
+
+def read(folder: Path) -> list[tuple[str, str, Packet]]:
+    """Host, time to the nanosecond and packet, in the order of capture."""
+    found = []
+    for host in ("server", "phone"):
+        wire = Wire()
+        with (folder / f"{host}.pcap").open("rb") as file:
+            for at, frame in dpkt.pcap.Reader(file):
+                found.append((host, str(at), wire.packet(frame)))
+    return found
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("name", list(RUNS))
+def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
+    given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
+    needs_kernels([spec.parse("stock", given), spec.parse("stock", given | {"unpatched": True})])
+    words = f"run --scheme stock --kernel {kernel} {LINK} {RUNS[name]} --pcap"
+    for folder, flag in (("patched", ""), ("unpatched", "--unpatched")):
+        done = lab(words, str(tmp_path / folder), *flag.split())
+        assert done.code == 0, done.err
+    patched, unpatched = read(tmp_path / "patched"), read(tmp_path / "unpatched")
+    assert len(patched) > 5000
+    for ours, theirs in zip(patched, unpatched, strict=False):
+        assert ours == theirs
+    assert len(patched) == len(unpatched)
+
+
+def test_on_is_not(lab: Lab, tmp_path: Path) -> None:
+    """The comparison sees a governed connection, so it would see a leak."""
+    needs_kernels([spec.parse("drwa", {"rate": "1mbit"})])
+    for scheme in ("stock", "drwa"):
+        assert lab(f"run --scheme {scheme} {LINK} --pcap", str(tmp_path / scheme)).code == 0
+    assert read(tmp_path / "stock") != read(tmp_path / "drwa")
