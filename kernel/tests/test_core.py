@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 KERNEL = Path(__file__).resolve().parents[1]
 DELAY, CLASSIC = 0, 1
-START, GAUGE, HOLD = 0, 1, 2
+START, GAUGE, HOLD, DRAIN = 0, 1, 2, 3
 MSS = 1448
 U32 = 1 << 32
 
@@ -181,6 +181,23 @@ def test_a_late_connection_takes_the_queue_from_the_link(library: ctypes.CDLL) -
         second.rcv_nxt += 40_000
         second.round()
     assert second.state.rtt_min_us == pytest.approx(100_000, rel=0.05)
+
+
+@pytest.mark.parametrize("start_us", [0, 1 << 31, 3 << 30])
+def test_only_a_drain_of_this_round_counts(library: ctypes.CDLL, start_us: int) -> None:
+    """The clock's wrap must not make an old drain a new one."""
+    law = Law(library, DELAY, 150)
+    law.now_us = start_us + 100_000
+    drains = 0
+    window, end_us = 40 * MSS, law.now_us + 5_000_000
+    while law.now_us < end_us:
+        rtt_us = max(100_000, window * 8 // 10)
+        law.now_us += rtt_us
+        law.rcv_nxt += window
+        law.sample(rtt_us, rtt_us)
+        window = law.round() or 2 * window
+        drains += law.state.phase == DRAIN
+    assert drains == 0
 
 
 def test_a_minute_without_rounds_forgets(library: ctypes.CDLL) -> None:

@@ -58,6 +58,7 @@
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/tcp_drwa.h>
@@ -134,11 +135,11 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us)
 {
-	u32 q_us = l->q_us;
+	u32 q_us = READ_ONCE(l->q_us);
 
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
 		return;
-	if (now_us - l->q_seen_us > LINK_FRESH_US)
+	if (now_us - READ_ONCE(l->q_seen_us) > LINK_FRESH_US)
 		q_us = 0;
 	drwa_new_round(d, now_us, rcv_nxt);
 	d->rtt_us = rtt_us;
@@ -213,7 +214,7 @@ static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 		d->cwnd += (data_rcvd >> CLASSIC_ALPHA_SHIFT) -
 			   (d->cwnd >> CLASSIC_ALPHA_SHIFT);
 
-	/* RTTmin <= RTTest and RTTest > 0: neither overflow nor division by 0 */
+	/* 0 < RTTmin <= RTTest, as every sample is: no division by 0 */
 	d->wnd = drwa_window(d, div64_u64((u64)d->cwnd * d->rtt_min_us, d->rtt_us),
 			     CLASSIC_FLOOR_MSS * mss);
 	d->phase = DRWA_HOLD;
@@ -276,13 +277,14 @@ static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
 static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us, u32 floor)
 {
 	u32 crossed = now_us ^ d->round_us;
+	u32 others_us = now_us - READ_ONCE(l->drain_us);
 	bool wrong = d->deep || d->strikes == DELAY_STRIKES;
 
 	if ((wrong && crossed >> DELAY_WRONG_SHIFT) ||
 	    (crossed >> DELAY_OLD_SHIFT &&
 	     now_us - d->base_seen_us > DELAY_BASE_AGE_US))
-		l->drain_us = now_us;
-	else if ((s32)(l->drain_us - d->round_us) < 0)
+		WRITE_ONCE(l->drain_us, now_us);
+	else if (others_us > now_us - d->round_us)
 		return;
 	d->wnd = wrong ? d->cwnd / 2 : d->cwnd - d->cwnd / 4;
 	if (d->wnd < floor)
@@ -296,10 +298,11 @@ static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us, u32 flo
 /* Tells the link's other connections the queue that this one sees. */
 static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
 {
-	if (q_us < l->q_us && now_us - l->q_seen_us < LINK_FRESH_US)
+	if (q_us < READ_ONCE(l->q_us) &&
+	    now_us - READ_ONCE(l->q_seen_us) < LINK_FRESH_US)
 		return;
-	l->q_us = q_us;
-	l->q_seen_us = now_us;
+	WRITE_ONCE(l->q_us, q_us);
+	WRITE_ONCE(l->q_seen_us, now_us);
 }
 
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
@@ -308,7 +311,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	u32 q_us, target_us, wnd, floor = DELAY_FLOOR_MSS * mss;
 	u32 last_rtt_us = d->rtt_us;
 
-	if (!d->samples)
+	if (!d->samples || !elapsed_us)
 		return;
 	d->rtt_us = d->least_us;
 	if (elapsed_us / DELAY_IDLE_RTTS > d->least_us &&
