@@ -2,13 +2,14 @@
 """Named lists of runs: the paper's figures and the known defects (kernel/lab/cases.toml)."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from drwalab import spec
+from drwalab import output, spec
+from drwalab.results import Result
 from drwalab.spec import RunSpec, SpecError
 
 CASES = Path(__file__).resolve().parents[1] / "cases.toml"
@@ -38,6 +39,23 @@ def choose(names: list[str]) -> list[Case]:
         if name not in known:
             raise SpecError(f"case '{name}' is unknown: choose from {', '.join(known)}")
     return [known[name] for name in names]
+
+
+def record(case: Case, found: Sequence[Result], took_s: float) -> str:
+    """A document with the case's table, what it ran on, and how to repeat it."""
+    kernels = sorted({(p["kernel_release"], *p["patch_ids"]) for p in map(_provenance, found)})
+    lines = [f"{release}, patches {', '.join(i[:12] for i in ids)}" for release, *ids in kernels]
+    return (
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
+        f"# {case.name}\n{case.about}\n\n"
+        f"{output.markdown_table(found, case.settled_s)}\n"
+        f"Kernel: {'; '.join(lines)}. Repeat it with `kernel/lab/lab case run {case.name}`; "
+        f"this took {took_s:.1f} s.\n"
+    )
+
+
+def _provenance(result: Result) -> Any:
+    return result["provenance"]
 
 
 def _case(name: str, entry: Mapping[str, Any]) -> Case:

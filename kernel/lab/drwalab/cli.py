@@ -265,19 +265,28 @@ def case_list() -> None:
 def case_run(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Cases, see case list.")],
     json: Json = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write each case's table to FOLDER/NAME.md too."),
+    ] = None,
 ) -> None:
     """Run cases and print a table for each."""
     everything: list[results.Result] = []
     with errors.reported():
         chosen = cases.choose(names)
         _check_json(json)
+        if record and not record.is_dir():
+            raise SpecError(f"--record: {record} is no folder")
         pool.find_kernels([each for case in chosen for each in case.specs])
         for case in chosen:
             start = time.monotonic()
             found = pool.run_specs(case.specs)
             everything += found
+            took = time.monotonic() - start
+            if record:
+                text = cases.record(case, found, took)
+                output.write_whole(record / f"{case.name}.md", text)
             if json != "-":
-                took = time.monotonic() - start
                 print(f"{case.name}: {case.about}")
                 output.print_table(found, case.settled_s)
                 print(

@@ -78,8 +78,21 @@ def _settled_columns(from_s: float) -> list[tuple[str, Callable[[Result], str]]]
     return [(f"{since}\nMb/s", goodput), ("RTT mean\nms", rtt), ("of base", ratio)]
 
 
+def _grid(results: Sequence[Result], settled_s: float | None) -> tuple[list[str], list[list[str]]]:
+    """Heads and rows, with a column for the link where it differs."""
+    links = [link_label(result) for result in results]
+    start: list[tuple[str, Callable[[Result], str]]] = [("Scheme", lambda r: str(r["name"]))]
+    if len(set(links)) > 1:
+        start.append(("Link", link_label))
+    columns = start + [(head, text) for head, text, has in _COLUMNS if any(map(has, results))]
+    if settled_s is not None:
+        columns += _settled_columns(settled_s)
+    heads = [head for head, _ in columns]
+    return heads, [[text(result) for _, text in columns] for result in results]
+
+
 def print_table(results: Sequence[Result], settled_s: float | None = None) -> None:
-    """The results as a table on standard output, with a column for the link where it differs.
+    """The results as a table on standard output.
 
     With settled_s, also what the runs did from that second on.
     """
@@ -87,20 +100,21 @@ def print_table(results: Sequence[Result], settled_s: float | None = None) -> No
     if not console.is_terminal:
         console = Console(width=WIDE)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Scheme", overflow="fold")
-    links = [link_label(result) for result in results]
-    with_link = len(set(links)) > 1
-    if with_link:
-        table.add_column("Link")
-    columns = [(head, text) for head, text, has in _COLUMNS if any(has(r) for r in results)]
-    if settled_s is not None:
-        columns += _settled_columns(settled_s)
-    for head, _ in columns:
-        table.add_column(head, justify="right")
-    for result, link in zip(results, links, strict=True):
-        start = [result["name"], link] if with_link else [result["name"]]
-        table.add_row(*start, *(text(result) for _, text in columns))
+    heads, rows = _grid(results, settled_s)
+    for head in heads:
+        words = head in ("Scheme", "Link")
+        table.add_column(head, justify="left" if words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
+
+
+def markdown_table(results: Sequence[Result], settled_s: float | None = None) -> str:
+    """The same table for a document."""
+    heads, rows = _grid(results, settled_s)
+    lines = [[head.replace("-\n", "").replace("\n", " ") for head in heads]]
+    lines += [["---" if head in ("Scheme", "Link") else "--:" for head in heads], *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def check_writable(path: Path) -> str | None:
