@@ -15,11 +15,13 @@ pytestmark = pytest.mark.guest
 
 LINK = "--rate 10mbit --base-rtt 50ms --buffer 300kB --duration 12s"
 RUNS = {
-    "one bulk flow": "",
-    "five flows": "--flows 5",
-    "loss": "--loss 1%",
-    "IPv6": "--ipv6",
-    "objects and upload": "--flows 1 --object 100kB --upload --uplink-rate 2mbit",
+    "one bulk flow": "--scheme stock",
+    # Where DRWA would lift the limit.
+    "static limit": "--scheme static:110208",
+    "five flows": "--scheme stock --flows 5",
+    "loss": "--scheme stock --loss 1%",
+    "IPv6": "--scheme stock --ipv6",
+    "objects and upload": "--scheme stock --object 100kB --upload --uplink-rate 2mbit",
 }
 
 Packet = tuple[Any, ...]
@@ -90,7 +92,7 @@ def read(folder: Path) -> list[tuple[str, str, Packet]]:
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
     given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
     needs_kernels([spec.parse("stock", given), spec.parse("stock", given | {"unpatched": True})])
-    words = f"run --scheme stock --kernel {kernel} {LINK} {RUNS[name]} --pcap"
+    words = f"run --kernel {kernel} {LINK} {RUNS[name]} --pcap"
     for folder, flag in (("patched", ""), ("unpatched", "--unpatched")):
         done = lab(words, str(tmp_path / folder), *flag.split())
         assert done.code == 0, done.err
