@@ -33,8 +33,9 @@ class Drwa(ctypes.Structure):
         ("phase", ctypes.c_uint8, 2),
         ("newest", ctypes.c_uint8, 2),
         ("deep", ctypes.c_uint8, 1),
-        ("drain_rounds", ctypes.c_uint8),
+        ("drain_rounds", ctypes.c_uint8, 2),
         ("strikes", ctypes.c_uint8),
+        ("drain_q_ms", ctypes.c_uint16),
         ("rest", ctypes.c_uint32 * 8),
     )
 

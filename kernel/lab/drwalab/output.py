@@ -13,7 +13,7 @@ from rich.table import Table
 
 from drwalab.results import Result, settled
 
-WIDE = 200
+WIDE = 250
 
 
 def number(value: float | None, decimals: int = 1) -> str:
@@ -103,7 +103,9 @@ def print_table(results: Sequence[Result], settled_s: float | None = None) -> No
     heads, rows = _grid(results, settled_s)
     for head in heads:
         words = head in ("Scheme", "Link")
-        table.add_column(head, justify="left" if words else "right", overflow="fold")
+        table.add_column(
+            head, justify="left" if words else "right", overflow="fold", no_wrap=head == "Link"
+        )
     for row in rows:
         table.add_row(*row)
     console.print(table)

@@ -45,6 +45,7 @@ enum drwa_phase {
  * @newest:	delay: place of the last round in @rate
  * @deep:	delay: DRAIN found the base too high and goes deeper next time
  * @drain_rounds: delay: rounds left of DRWA_DRAIN
+ * @drain_q_ms:	delay: queue at the start of DRWA_DRAIN, ms
  * @strikes:	delay: rounds whose queue the window does not explain
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
@@ -66,9 +67,10 @@ struct drwa {
 	u8	law:1,
 		phase:2,
 		newest:2,
-		deep:1;
-	u8	drain_rounds;
+		deep:1,
+		drain_rounds:2;
 	u8	strikes;
+	u16	drain_q_ms;
 	union {
 		u32	sum_us;
 		u32	least_us;

@@ -43,8 +43,8 @@
  * While q is below half of its target, HOLD raises the window but never lowers
  * it: an idle sender says nothing of the link.
  *
- * DRAIN looks for the least OWD anew. A lower window takes the queue away, so
- * what delay remains is the path's. That is due when
+ * DRAIN looks for the least OWD anew. A lower window takes a queue away, so
+ * what delay does not go is the path's. That is due when
  *
  *  - the least OWD was not seen for 6 s, or
  *  - q stays above its target though the window was lowered, which a longer
@@ -61,6 +61,7 @@
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/tcp_drwa.h>
 
 /* Paper, section 5.1: alpha = 7/8, the weight of TCP's own RTT average. */
@@ -231,15 +232,22 @@ static u32 delay_best_rate(const struct drwa *d)
 	return best;
 }
 
-/* DRAIN: what delay is left without the queue is the path's. */
-static void delay_drained(struct drwa *d, u32 now_us)
+/* DRAIN: what delay the lower window does not take away is the path's. */
+static void delay_drained(struct drwa *d, u32 now_us, u32 mss)
 {
+	s32 left, pair_us = 2 * mss * 1000 / max(delay_best_rate(d), 1U);
+
 	if ((s32)(d->owd_us - d->drain_us) < 0)
 		d->drain_us = d->owd_us;
 	if (--d->drain_rounds)
 		return;
-	d->deep = (s32)(d->base_us - d->drain_us) > 2 * DELAY_TICK_US;
-	d->base_us = d->drain_us;
+	left = d->drain_us - d->base_us;
+	/* A delayed ACK releases two segments, which queue behind each other. */
+	d->deep = left < -2 * DELAY_TICK_US ||
+		  (left > DELAY_QUEUE_MIN_US + pair_us &&
+		   left < d->drain_q_ms * 1000 / 2);
+	if (left < 0 || !d->deep)
+		d->base_us = d->drain_us;
 	d->base_seen_us = now_us;
 	d->phase = DRWA_HOLD;
 }
@@ -274,7 +282,8 @@ static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
 }
 
 /* Begins DRAIN when it is due; half the window where the base is wrong. */
-static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us, u32 floor)
+static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us,
+			u32 q_us, u32 floor)
 {
 	u32 crossed = now_us ^ d->round_us;
 	u32 others_us = now_us - READ_ONCE(l->drain_us);
@@ -287,11 +296,11 @@ static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us, u32 flo
 	else if (others_us > now_us - d->round_us)
 		return;
 	d->wnd = wrong ? d->cwnd / 2 : d->cwnd - d->cwnd / 4;
-	if (d->wnd < floor)
-		d->wnd = floor;
+	d->wnd = max(d->wnd, floor);
 	d->phase = DRWA_DRAIN;
 	d->drain_rounds = DELAY_DRAIN_ROUNDS;
 	d->drain_us = d->owd_us;
+	d->drain_q_ms = min(q_us / 1000, (u32)U16_MAX);
 	d->strikes = 0;
 }
 
@@ -308,7 +317,7 @@ static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
-	u32 q_us, target_us, wnd, floor = DELAY_FLOOR_MSS * mss;
+	u32 q_us, target_us, counted, wnd, floor = DELAY_FLOOR_MSS * mss;
 	u32 last_rtt_us = d->rtt_us;
 
 	if (!d->samples || !elapsed_us)
@@ -319,11 +328,13 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		return;
 
 	if (d->phase == DRWA_DRAIN)
-		delay_drained(d, now_us);
+		delay_drained(d, now_us, mss);
 	q_us = delay_queue(d, now_us);
 	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
 	d->newest = (d->newest + 1) % DRWA_RATE_ROUNDS;
-	d->rate[d->newest] = div64_u64((u64)data_rcvd * 1000, elapsed_us);
+	/* The best of several counts of segments is one too many. */
+	counted = data_rcvd - min(data_rcvd, mss);
+	d->rate[d->newest] = div64_u64((u64)counted * 1000, elapsed_us);
 	d->cwnd = div64_u64((u64)delay_best_rate(d) * d->rtt_min_us, 1000);
 	wnd = drwa_window(d, d->cwnd, floor) + DELAY_CUSHION_MSS * mss;
 
@@ -332,7 +343,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		if (q_us <= d->rtt_min_us / 4 || q_us <= DELAY_QUEUE_MIN_US)
 			return;
 		d->phase = DRWA_GAUGE;
-		d->wnd = data_rcvd < floor / 2 ? floor : 2 * data_rcvd;
+		d->wnd = max(2 * data_rcvd, floor);
 		return;
 	case DRWA_GAUGE:
 		d->phase = DRWA_HOLD;
@@ -349,7 +360,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		d->wnd = wnd;
 	delay_share(l, now_us, q_us);
 	delay_judge(d, q_us, target_us);
-	delay_drain(d, l, now_us, floor);
+	delay_drain(d, l, now_us, q_us, floor);
 }
 
 /**

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _DRWA_TEST_MINMAX_H
+#define _DRWA_TEST_MINMAX_H
+
+#define min(a, b)	({ __typeof__(a) _a = (a), _b = (b); _a < _b ? _a : _b; })
+#define max(a, b)	({ __typeof__(a) _a = (a), _b = (b); _a > _b ? _a : _b; })
+
+#endif
