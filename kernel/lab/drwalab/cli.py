@@ -102,6 +102,10 @@ def run(
     flows: Annotated[
         str | None, _option("Bulk downloads in parallel; 0 for none.", "NUMBER", "--flows")
     ] = None,
+    flow_gap: Annotated[
+        str | None,
+        _option("Time from one bulk download's start to the next one's.", "TIME", "--flow-gap"),
+    ] = None,
     duration: Annotated[
         str | None, _option("Length of the run, in steps of 100ms.", "TIME", "--duration")
     ] = None,
@@ -138,8 +142,8 @@ def run(
     object_: Annotated[
         list[str] | None,
         _option(
-            "Fetch objects of this size one after another, each on a new connection. Repeat for "
-            "sizes that take turns.",
+            "Fetch objects of this size, each on a new connection. Repeat for sizes that take "
+            "turns, or that are drawn with --arrival poisson.",
             "SIZE",
             "--object",
         ),
@@ -147,8 +151,19 @@ def run(
     keep_alive: Annotated[
         bool, typer.Option("--keep-alive", help="Fetch all objects on one connection.")
     ] = False,
+    arrival: Annotated[
+        str | None,
+        _option(
+            "When objects are asked for: think, one after another with --think between; poisson, "
+            "at random with a mean of --think between requests, whether or not others are still "
+            "under way.",
+            "NAME",
+            "--arrival",
+        ),
+    ] = None,
     think: Annotated[
-        str | None, _option("Idle time between two objects.", "TIME", "--think")
+        str | None,
+        _option("Time from an object's end to the next one's request.", "TIME", "--think"),
     ] = None,
     upload: Annotated[
         bool, typer.Option("--upload", help="The phone also sends bulk data to the server.")
@@ -193,6 +208,7 @@ def run(
         "base-rtt": base_rtt,
         "buffer": buffer,
         "flows": flows,
+        "flow-gap": flow_gap,
         "duration": duration,
         "cc": cc,
         "aqm": aqm,
@@ -200,6 +216,7 @@ def run(
         "event": event,
         "object": object_,
         "keep-alive": keep_alive,
+        "arrival": arrival,
         "think": think,
         "upload": upload,
         "uplink-rate": uplink_rate,

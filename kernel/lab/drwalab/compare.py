@@ -23,6 +23,7 @@ LINK_KEYS = (
     "uplink_trace",
     "uplink_buffer_bytes",
     "flows",
+    "flow_gap_s",
     "duration_s",
     "loss",
     "upload",
@@ -30,6 +31,7 @@ LINK_KEYS = (
     "events",
     "objects",
     "keep_alive",
+    "arrival",
     "think_s",
 )
 
@@ -250,6 +252,8 @@ def link_label(result: Result) -> str:
         parts.append(f"uplink {_path_label(c, 'uplink_')} with a {_buffer_label(c, 'uplink_')}")
     flows = c["flows"]
     parts.append(f"{flows} flow{'' if flows == 1 else 's'}")
+    if c.get("flow_gap_s"):
+        parts[-1] += f" {c['flow_gap_s']:g} s apart"
     parts.append(f"{c['duration_s']:g} s")
     if c.get("loss"):
         parts.append(f"{c['loss'] * 100:g} % loss")
@@ -257,7 +261,10 @@ def link_label(result: Result) -> str:
         parts.append("an own upload")
     if c.get("objects"):
         sizes = " ".join(units.show_bytes(size) for size in c["objects"])
-        parts.append(f"objects of {sizes}{' on one connection' if c.get('keep_alive') else ''}")
+        when = " on one connection" if c.get("keep_alive") else ""
+        if c.get("arrival") == "poisson":
+            when = f", Poisson, {c['think_s']:g} s apart in the mean"
+        parts.append(f"objects of {sizes}{when}")
     if c.get("ipv6"):
         parts.append("IPv6")
     parts += [str(e) for e in c.get("events") or []]

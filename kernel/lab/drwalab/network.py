@@ -8,6 +8,9 @@ Half of the base RTT lies on the way down, at srv0, and half on the way up, at n
 the cellular link on cell0, and on rmnet0 when the uplink is limited too.
 """
 
+from math import log
+from random import Random
+
 from drwalab import units
 from drwalab.schemes import Limits
 from drwalab.spec import PACKET_BYTES, Event, Link, RunSpec
@@ -115,9 +118,9 @@ def agent_spec(spec: RunSpec) -> str:
     lines = [
         f"duration_us {spec.duration_us}",
         f"flows {spec.flows}",
+        f"flow_gap_us {spec.flow_gap_us}",
         f"cc {spec.cc}",
-        f"think_us {spec.think_us}",
-        *(f"object {size}" for size in spec.object_bytes),
+        *_objects(spec),
         _link("down", spec.down),
     ]
     if spec.up:
@@ -137,6 +140,20 @@ def agent_spec(spec: RunSpec) -> str:
     lines += [name for name, given in flags.items() if given]
     lines += _events(spec)
     return "\n".join(lines) + "\n"
+
+
+def _objects(spec: RunSpec) -> list[str]:
+    """Sizes that take turns, or the requests of a Poisson process with sizes drawn from them."""
+    if spec.arrival == "think":
+        return [f"think_us {spec.think_us}", *(f"object {size}" for size in spec.object_bytes)]
+    rng = Random(spec.seed)
+    requests = []
+    at_us = 0.0
+    # Random.random() is the same everywhere, which its other methods do not promise.
+    while (at_us := at_us - spec.think_us * log(1 - rng.random())) < spec.duration_us:
+        size = spec.object_bytes[int(rng.random() * len(spec.object_bytes))]
+        requests.append(f"request {round(at_us)} {size}")
+    return requests
 
 
 def trace_name(direction: str) -> str:

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from drwalab.results import Result, settled
+from drwalab.results import Result, goodput_between, jain, settled
 
 WIDE = 250
 
@@ -43,6 +43,11 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
     ("Link use\n%", lambda r: number((r["utilisation"] or 0) * 100), lambda _: True),
     ("Jain", lambda r: number(r["jain"], 3), lambda r: r["jain"] is not None),
     ("Objects", lambda r: str(r["objects"]["count"]), lambda r: bool(r["config"]["objects"])),
+    (
+        "Unfin-\nished",
+        lambda r: str(r["objects"]["unfinished"]),
+        lambda r: r["objects"]["unfinished"] > 1,
+    ),
     ("FCT mean\nms", _object("mean_fct_ms"), lambda r: bool(r["config"]["objects"])),
     ("FCT p95\nms", _object("p95_fct_ms"), lambda r: bool(r["config"]["objects"])),
     (
@@ -63,7 +68,9 @@ def link_label(result: Result) -> str:
     return f"{link}, {config['base_rtt_ms']:g} ms"
 
 
-def _settled_columns(from_s: float) -> list[tuple[str, Callable[[Result], str]]]:
+def _settled_columns(
+    results: Sequence[Result], from_s: float
+) -> list[tuple[str, Callable[[Result], str]]]:
     def goodput(result: Result) -> str:
         return number(settled(result, from_s)[0], 2)
 
@@ -74,8 +81,13 @@ def _settled_columns(from_s: float) -> list[tuple[str, Callable[[Result], str]]]
         mean = settled(result, from_s)[1]
         return number(None if mean is None else mean / result["rtt_ms"]["base"], 2)
 
+    def fairness(result: Result) -> str:
+        return number(jain(goodput_between(result, from_s, result["config"]["duration_s"])), 3)
+
     since = f"from {from_s:g} s"
-    return [(f"{since}\nMb/s", goodput), ("RTT mean\nms", rtt), ("of base", ratio)]
+    columns: list[tuple[str, Callable[[Result], str]]]
+    columns = [(f"{since}\nMb/s", goodput), ("RTT mean\nms", rtt), ("of base", ratio)]
+    return columns + ([("Jain", fairness)] if any(r["jain"] for r in results) else [])
 
 
 def _grid(results: Sequence[Result], settled_s: float | None) -> tuple[list[str], list[list[str]]]:
@@ -86,7 +98,7 @@ def _grid(results: Sequence[Result], settled_s: float | None) -> tuple[list[str]
         start.append(("Link", link_label))
     columns = start + [(head, text) for head, text, has in _COLUMNS if any(map(has, results))]
     if settled_s is not None:
-        columns += _settled_columns(settled_s)
+        columns += _settled_columns(results, settled_s)
     heads = [head for head, _ in columns]
     return heads, [[text(result) for _, text in columns] for result in results]
 

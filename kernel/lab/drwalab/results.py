@@ -20,7 +20,6 @@ from drwalab.kernels import Kernel
 from drwalab.spec import SAMPLE_US, Link, RunSpec
 
 SCHEMA = "drwa-lab-run/1"
-PROBE_US = 50_000
 
 Result = dict[str, Any]
 Records = dict[str, npt.NDArray[np.int64]]
@@ -32,8 +31,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     """The result of the run whose guest wrote into this folder."""
     records = _read_raw(folder / "raw")
     start_us = int(records["t"][0, 0])
-    flows, goodput_series, rwnd_series = _downloads(records, spec)
-    goodput = [flow["goodput_mbps"] for flow in flows]
+    received, rwnd_bytes, flows = _downloads(records, spec)
     capacity = _capacity_bytes(spec, spec.down)
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
     counters = _tcp_counters((folder / "netstat").read_text())
@@ -45,11 +43,11 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "cc": spec.cc,
         "aqm": spec.aqm,
         "config": _config(spec),
-        "goodput_mbps": round(float(sum(goodput)), 6),
+        "goodput_mbps": round(int(received.sum()) * 8 / spec.duration_us, 6),
         "rtt_ms": _rtt(records),
         "flows": flows,
-        "jain": _jain(goodput),
-        "objects": _objects(records),
+        "jain": jain(received[_first_with_all(spec) :].sum(axis=0)),
+        "objects": _objects(records, spec),
         "utilisation": round(delivered / float(capacity.sum()), 6) if capacity.any() else None,
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "zero_windows": counters["TCPToZeroWindowAdv"],
@@ -58,8 +56,9 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "series": {
             "interval_s": SAMPLE_US / 1e6,
             "t_s": _rounded(np.arange(1, len(capacity) + 1) * SAMPLE_US / 1e6, 1),
-            "goodput_mbps": goodput_series,
-            "rwnd_bytes": rwnd_series,
+            "goodput_mbps": _rounded(received.sum(axis=1) * 8 / SAMPLE_US, 4),
+            "flow_goodput_mbps": [_rounded(flow * 8 / SAMPLE_US, 4) for flow in received.T],
+            "rwnd_bytes": [int(x) for x in rwnd_bytes.sum(axis=1)],
             "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
             "rtt": {
                 "t_s": _rounded(records["p"][:, 0] / 1e6, 6),
@@ -88,16 +87,28 @@ def dump(results: Sequence[Result]) -> str:
     return json.dumps(content, ensure_ascii=False) + "\n"
 
 
+def goodput_between(result: Result, from_s: float, to_s: float) -> list[float]:
+    """Mean goodput of each download in a part of the run, in Mb/s."""
+    # A sample stands for the interval that ends with it.
+    end_s = np.array(result["series"]["t_s"])
+    part = (end_s > from_s + 0.05) & (end_s < to_s + 0.05)
+    flows = np.array(result["series"]["flow_goodput_mbps"]).reshape(-1, len(end_s))[:, part]
+    return [float(x) for x in flows.mean(axis=1)] if part.any() else [0.0] * len(flows)
+
+
+def rtt_between(result: Result, from_s: float, to_s: float) -> npt.NDArray[np.float64]:
+    """RTT of the probes that were sent in a part of the run, in ms."""
+    sent_s = np.array(result["series"]["rtt"]["t_s"])
+    rtt_ms = np.array(result["series"]["rtt"]["ms"], dtype=np.float64)
+    return rtt_ms[(sent_s >= from_s) & (sent_s < to_s)]
+
+
 def settled(result: Result, from_s: float) -> tuple[float, float | None]:
     """Goodput in Mb/s and mean RTT in ms of a run's part from this second on."""
-    series = result["series"]
-    # A sample stands for the interval that ends with it.
-    goodput = [
-        g for t, g in zip(series["t_s"], series["goodput_mbps"], strict=True) if t > from_s + 0.05
-    ]
-    rtt = [m for t, m in zip(series["rtt"]["t_s"], series["rtt"]["ms"], strict=True) if t >= from_s]
-    mean = float(np.mean(rtt)) if rtt else None
-    return float(np.mean(goodput)) if goodput else 0.0, mean
+    end_s = result["config"]["duration_s"]
+    rtt = rtt_between(result, from_s, end_s)
+    mean = float(rtt.mean()) if len(rtt) else None
+    return sum(goodput_between(result, from_s, end_s)), mean
 
 
 def _read_raw(path: Path) -> Records:
@@ -106,7 +117,7 @@ def _read_raw(path: Path) -> Records:
     for line in path.read_text().splitlines():
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
-    widths = {"p": 2, "b": 1, "s": 5, "o": 3, "f": 2, "r": 2}
+    widths = {"p": 3, "b": 1, "s": 5, "o": 3, "f": 2, "r": 2}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -135,10 +146,12 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "uplink_buffer_bytes": up.buffer_bytes if up else None,
         "loss": spec.loss_ppm / 1e6,
         "flows": spec.flows,
+        "flow_gap_s": spec.flow_gap_us / 1e6,
         "duration_s": spec.duration_us / 1e6,
         "upload": spec.upload,
         "objects": list(spec.object_bytes),
         "keep_alive": spec.keep_alive,
+        "arrival": spec.arrival,
         "think_s": spec.think_us / 1e6,
         "events": [str(event) for event in spec.events],
         "ipv6": spec.ipv6,
@@ -147,28 +160,38 @@ def _config(spec: RunSpec) -> dict[str, Any]:
 
 def _downloads(
     records: Records, spec: RunSpec
-) -> tuple[list[dict[str, Any]], list[float], list[int]]:
-    """Per flow: goodput and retransmits; per interval: the sums of goodput and of windows."""
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[dict[str, Any]]]:
+    """Per interval (row) and download: bytes received and the window; and each one's totals."""
     intervals = spec.duration_us // SAMPLE_US
     samples = records["s"].reshape(intervals, spec.flows, 5)
-    received = samples[:, :, 2]
+    received = np.diff(samples[:, :, 2], axis=0, prepend=0)
     flows = [
         {
-            "goodput_mbps": round(int(total) * 8 / spec.duration_us, 6),
+            "goodput_mbps": round(int(total) * 8 / (spec.duration_us - start_us), 6),
             "retransmits": int(retransmits),
+            "start_s": start_us / 1e6,
         }
-        for total, retransmits in zip(received[-1], records["r"][:, 1], strict=True)
+        for start_us, total, retransmits in zip(
+            (number * spec.flow_gap_us for number in range(spec.flows)),
+            received.sum(axis=0),
+            records["r"][:, 1],
+            strict=True,
+        )
     ]
-    per_interval = np.diff(received.sum(axis=1), prepend=0) * 8 / SAMPLE_US
-    return flows, _rounded(per_interval, 4), [int(x) for x in samples[:, :, 3].sum(axis=1)]
+    return received, samples[:, :, 3], flows
 
 
-def _jain(goodput: list[float]) -> float | None:
+def _first_with_all(spec: RunSpec) -> int:
+    """The interval in which the last download starts."""
+    return max(0, spec.flows - 1) * spec.flow_gap_us // SAMPLE_US
+
+
+def jain(goodput: Sequence[float] | npt.NDArray[Any]) -> float | None:
     """Jain's fairness index; none without several flows that got something."""
-    squares = sum(g * g for g in goodput)
-    if len(goodput) < 2 or not squares:
+    values = np.asarray(goodput, dtype=np.float64)
+    if len(values) < 2 or not values.any():
         return None
-    return round(sum(goodput) ** 2 / (len(goodput) * squares), 6)
+    return round(float(values.sum() ** 2 / (len(values) * (values**2).sum())), 6)
 
 
 def _statistics(values: npt.NDArray[np.float64], percentiles: Sequence[int]) -> dict[str, Any]:
@@ -182,7 +205,7 @@ def _statistics(values: npt.NDArray[np.float64], percentiles: Sequence[int]) -> 
 def _rtt(records: Records) -> dict[str, Any]:
     probes = records["p"]
     # Those sent after the last one answered may still be on their way.
-    lost = int(probes[-1, 0]) // PROBE_US + 1 - len(probes) if len(probes) else 0
+    lost = int(probes[:, 2].max()) + 1 - len(probes) if len(probes) else 0
     return {
         "base": round(int(records["b"].min()) / 1e3, 3),
         **_statistics(probes[:, 1] / 1e3, (50, 95, 99)),
@@ -191,18 +214,27 @@ def _rtt(records: Records) -> dict[str, Any]:
     }
 
 
-def _objects(records: Records) -> dict[str, Any]:
+def _objects(records: Records, spec: RunSpec) -> dict[str, Any]:
     objects = records["o"]
-    times = objects[:, 1] / 1e3
-    stats = _statistics(times, (95,))
+    times, sizes = objects[:, 1] / 1e3, objects[:, 2]
+    by_size = [
+        {"size_bytes": size, "count": int((sizes == size).sum()), **_fct(times[sizes == size])}
+        for size in sorted(set(spec.object_bytes))
+    ]
     return {
         "count": len(objects),
-        "mean_fct_ms": stats["mean"],
-        "p95_fct_ms": stats["p95"],
+        "unfinished": int(records["w"][0, 0]),
+        **_fct(times),
+        "by_size": by_size,
         "fct_ms": _rounded(times, 3),
-        "size_bytes": [int(x) for x in objects[:, 2]],
+        "size_bytes": [int(x) for x in sizes],
         "start_s": _rounded(objects[:, 0] / 1e6, 6),
     }
+
+
+def _fct(times_ms: npt.NDArray[np.float64]) -> dict[str, Any]:
+    stats = _statistics(times_ms, (95,))
+    return {"mean_fct_ms": stats["mean"], "p95_fct_ms": stats["p95"]}
 
 
 def _upload(records: Records, spec: RunSpec) -> float | None:

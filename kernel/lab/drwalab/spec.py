@@ -23,6 +23,7 @@ CONGESTION_CONTROLS = (
     "highspeed",
 )
 AQMS = ("codel", "fq_codel", "pie")
+ARRIVALS = ("think", "poisson")
 
 LAMBDA_RANGE = (100, 1000)
 SAMPLE_US = 100_000
@@ -32,6 +33,8 @@ PACKET_BYTES = 1500
 MAX_FLOWS = 256
 MAX_OBJECTS = 32
 MAX_EVENTS = 64
+# Poisson arrivals in a run, in the mean: each has two sockets until it is fetched.
+MAX_REQUESTS = 10_000
 
 DEFAULTS: dict[str, Any] = {
     "kernel": "6.12",
@@ -41,6 +44,8 @@ DEFAULTS: dict[str, Any] = {
     "flows": 1,
     "duration": "60s",
     "cc": "cubic",
+    "flow-gap": "0ms",
+    "arrival": "think",
     "think": "2s",
     "seed": 1,
 }
@@ -102,10 +107,12 @@ class RunSpec:
     base_rtt_us: int
     loss_ppm: int
     flows: int
+    flow_gap_us: int
     duration_us: int
     upload: bool
     object_bytes: tuple[int, ...]
     keep_alive: bool
+    arrival: str
     think_us: int
     events: tuple[Event, ...]
     ipv6: bool
@@ -134,7 +141,10 @@ class RunSpec:
         words += ["--base-rtt", units.show_time(self.base_rtt_us)]
         if self.up:
             words += _link_words("uplink-", self.up)
-        words += ["--flows", str(self.flows), "--duration", units.show_time(self.duration_us)]
+        words += ["--flows", str(self.flows)]
+        if self.flow_gap_us:
+            words += ["--flow-gap", units.show_time(self.flow_gap_us)]
+        words += ["--duration", units.show_time(self.duration_us)]
         words += ["--cc", self.cc]
         if self.aqm:
             words += ["--aqm", self.aqm]
@@ -143,7 +153,7 @@ class RunSpec:
         for size in self.object_bytes:
             words += ["--object", units.show_bytes(size)]
         if self.object_bytes:
-            words += ["--think", units.show_time(self.think_us)]
+            words += ["--arrival", self.arrival, "--think", units.show_time(self.think_us)]
         for event in self.events:
             words += ["--event", str(event)]
         flags = {
@@ -224,10 +234,12 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         base_rtt_us=options.parse("base-rtt", units.parse_time_us),
         loss_ppm=options.parse("loss", units.parse_percent_ppm) if options.given("loss") else 0,
         flows=options.whole("flows", 0, MAX_FLOWS),
+        flow_gap_us=options.parse("flow-gap", units.parse_time_us),
         duration_us=options.positive("duration", units.parse_time_us),
         upload=bool(options.get("upload")),
         object_bytes=_objects(options.get("object") or []),
         keep_alive=bool(options.get("keep-alive")),
+        arrival=options.choice("arrival", ARRIVALS),
         think_us=options.parse("think", units.parse_time_us),
         events=_events(options.get("event") or []),
         ipv6=bool(options.get("ipv6")),
@@ -315,12 +327,25 @@ def _check(spec: RunSpec) -> None:
         raise SpecError("--duration: has to be a multiple of 100ms")
     if not (spec.flows or spec.object_bytes or spec.upload):
         raise SpecError("--flows: 0 leaves nothing to measure without --object or --upload")
+    if spec.flow_gap_us * (spec.flows - 1) >= spec.duration_us:
+        raise SpecError(f"--flow-gap: the last of {spec.flows} flows would not start in the run")
     if spec.keep_alive and not spec.object_bytes:
         raise SpecError("--keep-alive: needs --object")
+    if spec.arrival == "poisson":
+        _check_poisson(spec)
     if spec.scheme.uses_drwa and spec.flavour == "base":
         raise SpecError(f"--unpatched: the scheme {spec.scheme.name} needs the patched kernel")
     for event in spec.events:
         _check_event(spec, event)
+
+
+def _check_poisson(spec: RunSpec) -> None:
+    if not spec.object_bytes:
+        raise SpecError("--arrival: poisson needs --object")
+    if spec.keep_alive:
+        raise SpecError("--arrival: poisson fetches each object on its own connection")
+    if spec.think_us * MAX_REQUESTS < spec.duration_us:
+        raise SpecError(f"--think: more than {MAX_REQUESTS} objects in the mean")
 
 
 def _check_event(spec: RunSpec, event: Event) -> None:

@@ -16,14 +16,14 @@
  *
  *   b rtt_us				idle probe: the base RTT
  *   t t0_us				CLOCK_MONOTONIC when the flows started
- *   p sent_us rtt_us			answered probe
+ *   p sent_us rtt_us number		answered probe
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   q t_us backlog_bytes		downlink queue
  *   f flow port			local port of a download on the phone
  *   o start_us fct_us bytes		fetched object
+ *   w count				objects still being fetched, at the end
  *   u received_bytes			the upload, at the end
  *   r flow retransmits			at the end
- *   n sent lost			probes, at the end
  *   d packets bytes drops		downlink queue, at the end
  *   end				the run is complete
  *
@@ -97,6 +97,9 @@ struct conn {
 	int flow;
 	uint64_t received;
 	uint64_t left;		/* object: bytes still to send or to receive */
+	uint64_t size;		/* object: bytes to ask for */
+	int64_t began_us;
+	bool asked;
 	uint8_t request[8];
 	unsigned int request_len;
 	FILE *pcap;
@@ -110,6 +113,11 @@ struct link_spec {
 	bool set;
 };
 
+struct request_at {
+	int64_t at_us;
+	uint64_t size;
+};
+
 struct event {
 	int64_t at_us;
 	struct link_spec *link;
@@ -118,15 +126,16 @@ struct event {
 };
 
 static struct {
-	int64_t duration_us, probe_us, sample_us, think_us, object_start_us;
-	int flows, sizes, events;
+	int64_t duration_us, probe_us, sample_us, flow_gap_us, think_us;
+	int flows, sizes, requests, events;
 	uint64_t size[MAX_SIZES];
+	struct request_at *request;
 	struct event event[MAX_EVENTS];
 	struct link_spec down, up;
 	char cc[32], phone_cc[32], child[512];
 	bool ipv6, upload, keep_alive, pcap, trace;
 } spec = {
-	.probe_us = 50000, .sample_us = 100000, .think_us = 2000000,
+	.probe_us = 50000, .sample_us = 100000,
 	.down = { .ns = "router", .dev = "cell0" },
 	.up = { .ns = "phone", .dev = "rmnet0" },
 	.cc = "cubic",
@@ -137,10 +146,11 @@ static FILE *raw;
 static int ep, timer_fd;
 static int64_t t0_us;
 static struct conn readers[MAX_FLOWS], senders[MAX_FLOWS];
-static struct conn object, upload_sender, upload_reader, probe;
-static int next_event, next_size;
+static struct conn upload_sender, upload_reader, probe;
+static struct conn *kept_alive;
+static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
-static uint32_t probes_sent, probes_answered;
+static uint32_t probes_sent;
 static char chunk[CHUNK];
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
@@ -365,58 +375,63 @@ static void serve_object(struct conn *c)
 	}
 }
 
-static uint64_t object_size;
-static int64_t object_began_us;
-static bool object_asked;
-
-static void ask_object(void)
+static void ask_object(struct conn *c)
 {
-	uint64_t be = htobe64(object_size);
+	uint64_t be = htobe64(c->size);
 
-	if (!object_asked && send(object.fd, &be, sizeof(be), MSG_NOSIGNAL) == sizeof(be))
-		object_asked = true;
+	if (!c->asked && send(c->fd, &be, sizeof(be), MSG_NOSIGNAL) == sizeof(be))
+		c->asked = true;
 }
 
-static void begin_object(int64_t now)
+/* Over the connection that was kept alive, if any. */
+static void fetch_object(uint64_t size, int64_t now)
 {
-	object_size = spec.size[next_size++ % spec.sizes];
-	object_began_us = now;
-	object_asked = false;
-	object.left = object_size;
-	next_object_us = INT64_MAX;
-	if (object.fd > 0)
-		ask_object();
+	struct conn *c = kept_alive;
+
+	if (!c)
+		c = calloc(1, sizeof(*c));
+	kept_alive = NULL;
+	c->size = size;
+	c->left = size;
+	c->began_us = now;
+	c->asked = false;
+	unfinished++;
+	if (c->fd)
+		ask_object(c);
 	else
-		connect_to(&object, OBJECT_CLIENT, PORT_OBJECT,
-			   EPOLLIN | EPOLLOUT | EPOLLET);
+		connect_to(c, OBJECT_CLIENT, PORT_OBJECT, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 
-static void read_object(uint32_t events)
+static void read_object(struct conn *c, uint32_t events)
 {
 	uint64_t got;
 	int64_t now;
 
 	if (events & EPOLLOUT)
-		ask_object();
+		ask_object(c);
 	if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		return;
-	got = drain(&object);
+	got = drain(c);
 	if (got == UINT64_MAX || (events & EPOLLERR)) {
 		errno = ECONNRESET;
 		die("object connection");
 	}
 	if (!got)
 		return;
-	object.left -= got;
-	if (object.left)
+	c->left -= got;
+	if (c->left)
 		return;
 	now = now_us();
-	fprintf(raw, "o %lld %lld %llu\n", (long long)(object_began_us - t0_us),
-		(long long)(now - object_began_us), (unsigned long long)object_size);
-	next_object_us = now + spec.think_us;
-	if (!spec.keep_alive) {
-		close(object.fd);
-		object.fd = 0;
+	fprintf(raw, "o %lld %lld %llu\n", (long long)(c->began_us - t0_us),
+		(long long)(now - c->began_us), (unsigned long long)c->size);
+	unfinished--;
+	if (spec.sizes)
+		next_object_us = now + spec.think_us;
+	if (spec.keep_alive) {
+		kept_alive = c;
+	} else {
+		close(c->fd);
+		free(c);
 	}
 }
 
@@ -441,11 +456,9 @@ static int64_t read_probes(void)
 
 	while (recv(probe.fd, &m, sizeof(m), 0) == sizeof(m)) {
 		rtt = now_us() - m.sent_us;
-		if (t0_us) {
-			probes_answered++;
-			fprintf(raw, "p %lld %lld\n",
-				(long long)(m.sent_us - t0_us), (long long)rtt);
-		}
+		if (t0_us)
+			fprintf(raw, "p %lld %lld %u\n", (long long)(m.sent_us - t0_us),
+				(long long)rtt, m.seq);
 	}
 	return rtt;
 }
@@ -687,7 +700,7 @@ static void handle(struct conn *c, uint32_t events)
 		serve_object(c);
 		break;
 	case OBJECT_CLIENT:
-		read_object(events);
+		read_object(c, events);
 		break;
 	case PROBE_CLIENT:
 		read_probes();
@@ -758,26 +771,34 @@ static int64_t earliest(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+static int64_t flow_start_us(void)
+{
+	return t0_us + next_flow * spec.flow_gap_us;
+}
+
+static void start_flow(int i)
+{
+	readers[i].flow = i;
+	connect_to(&readers[i], BULK_READER, PORT_BULK, EPOLLIN);
+	fprintf(raw, "f %d %d\n", i, local_port(readers[i].fd, false));
+}
+
 static void run(void)
 {
 	int64_t end_us = t0_us + spec.duration_us;
-	int i;
 
-	for (i = 0; i < spec.flows; i++) {
-		readers[i].flow = i;
-		connect_to(&readers[i], BULK_READER, PORT_BULK, EPOLLIN);
-		fprintf(raw, "f %d %d\n", i, local_port(readers[i].fd, false));
-	}
 	if (spec.upload)
 		connect_to(&upload_sender, UPLOAD_SENDER, PORT_UPLOAD, EPOLLOUT | EPOLLET);
 	next_probe_us = t0_us;
 	next_sample_us = t0_us + spec.sample_us;
-	next_object_us = spec.sizes ? t0_us + spec.object_start_us : INT64_MAX;
+	next_object_us = spec.sizes ? t0_us : INT64_MAX;
 
 	for (;;) {
 		int64_t now = now_us();
 		int64_t wake;
 
+		while (next_flow < spec.flows && now >= flow_start_us())
+			start_flow(next_flow++);
 		while (next_event < spec.events &&
 		       now >= t0_us + spec.event[next_event].at_us)
 			run_event(&spec.event[next_event++]);
@@ -791,11 +812,20 @@ static void run(void)
 			send_probe();
 			next_probe_us += spec.probe_us;
 		}
-		if (now >= next_object_us)
-			begin_object(now);
+		if (now >= next_object_us) {
+			next_object_us = INT64_MAX;
+			fetch_object(spec.size[next_size++ % spec.sizes], now);
+		}
+		while (next_request < spec.requests &&
+		       now >= t0_us + spec.request[next_request].at_us)
+			fetch_object(spec.request[next_request++].size, now);
 
 		wake = earliest(earliest(next_sample_us, next_probe_us),
 				earliest(next_object_us, end_us));
+		if (next_flow < spec.flows)
+			wake = earliest(wake, flow_start_us());
+		if (next_request < spec.requests)
+			wake = earliest(wake, t0_us + spec.request[next_request].at_us);
 		if (next_event < spec.events)
 			wake = earliest(wake, t0_us + spec.event[next_event].at_us);
 		serve_until(wake);
@@ -835,7 +865,7 @@ static void finish(void)
 	}
 	if (spec.upload)
 		fprintf(raw, "u %llu\n", (unsigned long long)upload_reader.received);
-	fprintf(raw, "n %u %u\n", probes_sent, probes_sent - probes_answered);
+	fprintf(raw, "w %d\n", unfinished);
 	if (spec.down.set) {
 		struct tc_stats st = down_stats();
 
@@ -860,6 +890,21 @@ static void parse_link(struct link_spec *l, const char *rest)
 		die("link %s", rest);
 	}
 	l->set = true;
+}
+
+static void parse_request(const char *rest)
+{
+	struct request_at *r;
+
+	spec.request = realloc(spec.request, (spec.requests + 1) * sizeof(*r));
+	if (!spec.request)
+		die("request");
+	r = &spec.request[spec.requests++];
+	if (sscanf(rest, "%lld %llu", (long long *)&r->at_us,
+		   (unsigned long long *)&r->size) != 2) {
+		errno = EINVAL;
+		die("request %s", rest);
+	}
 }
 
 static void parse_event(char *rest)
@@ -906,8 +951,10 @@ static void parse_spec(const char *path)
 			snprintf(spec.cc, sizeof(spec.cc), "%s", value);
 		else if (!strcmp(line, "object") && spec.sizes < MAX_SIZES)
 			spec.size[spec.sizes++] = strtoull(value, NULL, 10);
-		else if (!strcmp(line, "object_start_us"))
-			spec.object_start_us = atoll(value);
+		else if (!strcmp(line, "request"))
+			parse_request(value);
+		else if (!strcmp(line, "flow_gap_us"))
+			spec.flow_gap_us = atoll(value);
 		else if (!strcmp(line, "think_us"))
 			spec.think_us = atoll(value);
 		else if (!strcmp(line, "keep_alive"))

@@ -19,22 +19,22 @@ f 1 40001
 s 100000 0 0 65000 10
 s 100000 1 0 65000 10
 q 100000 0
-p 0 51000
+p 0 51000 0
 s 200000 0 10000 70000 10
 s 200000 1 0 65000 10
 s 300000 0 30000 70000 10
 s 300000 1 10000 65000 10
-p 150000 90000
+p 150000 90000 3
 o 10000 250000 32000
 s 400000 0 50000 70000 10
 s 400000 1 10000 65000 10
 s 500000 0 60000 70000 10
 s 500000 1 20000 65000 10
-p 200000 100000
+p 200000 100000 4
 r 0 3
 r 1 1
 u 62500
-n 10 7
+w 1
 d 60 85000 4
 end
 """
@@ -61,15 +61,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def options(**changed: object) -> dict[str, object]:
-    given = {"rate": "2mbit", "duration": "500ms", "flows": 2, "upload": True, "object": ["32kB"]}
+    given: dict[str, object] = {"rate": "2mbit", "duration": "500ms", "flows": 2, "upload": True}
+    given["object"] = ["32kB", "64kB"]
     return given | {key.replace("_", "-"): value for key, value in changed.items()}
 
 
 def test_numbers(folder: Path) -> None:
     result = results.read(folder, spec.parse("drwa-classic", options()), KERNEL)
     assert result["flows"] == [
-        {"goodput_mbps": 0.96, "retransmits": 3},
-        {"goodput_mbps": 0.32, "retransmits": 1},
+        {"goodput_mbps": 0.96, "retransmits": 3, "start_s": 0.0},
+        {"goodput_mbps": 0.32, "retransmits": 1, "start_s": 0.0},
     ]
     assert result["goodput_mbps"] == 1.28
     assert result["jain"] == pytest.approx(1.28**2 / (2 * (0.96**2 + 0.32**2)), abs=1e-6)
@@ -85,8 +86,13 @@ def test_numbers(folder: Path) -> None:
     }
     assert result["objects"] == {
         "count": 1,
+        "unfinished": 1,
         "mean_fct_ms": 250.0,
         "p95_fct_ms": 250.0,
+        "by_size": [
+            {"size_bytes": 32000, "count": 1, "mean_fct_ms": 250.0, "p95_fct_ms": 250.0},
+            {"size_bytes": 64000, "count": 0, "mean_fct_ms": None, "p95_fct_ms": None},
+        ],
         "fct_ms": [250.0],
         "size_bytes": [32000],
         "start_s": [0.01],
@@ -106,6 +112,7 @@ def test_series(folder: Path) -> None:
         "interval_s": 0.1,
         "t_s": [0.1, 0.2, 0.3, 0.4, 0.5],
         "goodput_mbps": [0.0, 0.8, 2.4, 1.6, 1.6],
+        "flow_goodput_mbps": [[0.0, 0.8, 1.6, 1.6, 0.8], [0.0, 0.0, 0.8, 0.0, 0.8]],
         "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
         "link_mbps": [2.0] * 5,
         "rtt": {"t_s": [0.0, 0.15, 0.2], "ms": [51.0, 90.0, 100.0]},
@@ -117,6 +124,17 @@ def test_settled_part(folder: Path) -> None:
     goodput, rtt = results.settled(result, 0.2)
     assert goodput == pytest.approx((2.4 + 1.6 + 1.6) / 3)
     assert rtt == 100.0
+
+
+def test_late_flows(folder: Path) -> None:
+    """A flow's goodput counts from its start, Jain's index from the last start."""
+    result = results.read(folder, spec.parse("stock", options(flow_gap="200ms")), KERNEL)
+    assert result["goodput_mbps"] == 1.28
+    goodput = [0.96, 20000 * 8 / 300_000]
+    assert [f["goodput_mbps"] for f in result["flows"]] == pytest.approx(goodput, abs=1e-6)
+    assert [f["start_s"] for f in result["flows"]] == [0.0, 0.2]
+    assert result["jain"] == pytest.approx(70**2 / (2 * (50**2 + 20**2)), abs=1e-6)
+    assert results.goodput_between(result, 0.2, 0.4) == pytest.approx([1.6, 0.4])
 
 
 def test_link_capacity_follows_events(folder: Path) -> None:

@@ -2,6 +2,7 @@
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import Lab
@@ -59,6 +60,28 @@ def test_events_come_in_order_and_keep_the_rest() -> None:
     assert "delay 40000us &&" in events[2]
 
 
+def requests(**options: object) -> list[tuple[int, int]]:
+    given = MINIMAL | {"arrival": "poisson", "think": "100ms", "duration": "200s"}
+    run = spec.parse("stock", given | {"object": ["8kB", "16kB", "32kB"]} | options)
+    lines = [line.split() for line in network.agent_spec(run).splitlines()]
+    return [(int(line[1]), int(line[2])) for line in lines if line[0] == "request"]
+
+
+def test_poisson_arrivals() -> None:
+    """Gaps are exponential with the mean asked for, sizes uniform; all from the run's seed."""
+    drawn = requests()
+    at_us = np.array([at for at, _ in drawn])
+    gaps = np.diff(at_us)
+    assert len(drawn) == pytest.approx(2000, rel=0.1)
+    assert gaps.mean() == pytest.approx(100_000, rel=0.1)
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.1)
+    assert 0 <= at_us.min() <= at_us.max() < 200_000_000
+    for size in (8_000, 16_000, 32_000):
+        assert sum(s == size for _, s in drawn) == pytest.approx(len(drawn) / 3, rel=0.15)
+    assert requests() == drawn
+    assert requests(seed=2) != drawn
+
+
 def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path) -> None:
     trace = tmp_path / "a link.down"
     trace.write_text("1\n2\n")
@@ -68,6 +91,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "base-rtt": "35ms",
         "loss": "0.5%",
         "flows": "3",
+        "flow-gap": "1.5s",
         "duration": "12.5s",
         "cc": "bbr",
         "aqm": "pie",
@@ -83,6 +107,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     wanted = [
         spec.parse("drwa-classic", given),
         spec.parse("static:100kB", MINIMAL | {"unpatched": True}),
+        spec.parse("stock", MINIMAL | {"object": ["8kB"], "arrival": "poisson", "think": "100ms"}),
         *(run for case in cases.load().values() for run in case.specs),
     ]
     for run in wanted:
@@ -145,6 +170,18 @@ WRONG = [
     ("--scheme stock --rate 1mbit --loss 1", "--loss: '1' is not a number with a unit (%)"),
     ("--scheme stock --rate 1mbit --object 0kB", "--object: '0kB' is not more than 0"),
     ("--scheme stock --rate 1mbit --keep-alive", "--keep-alive: needs --object"),
+    ("--scheme stock --rate 1mbit --flow-gap 1", "--flow-gap: '1' is not a number with a unit"),
+    ("--scheme stock --rate 1mbit --flows 4 --flow-gap 20s", "the last of 4 flows would not start"),
+    ("--scheme stock --rate 1mbit --arrival often", "--arrival: 'often' is unknown: choose from"),
+    ("--scheme stock --rate 1mbit --arrival poisson", "--arrival: poisson needs --object"),
+    (
+        "--scheme stock --rate 1mbit --arrival poisson --object 8kB --keep-alive",
+        "--arrival: poisson fetches each object on its own connection",
+    ),
+    (
+        "--scheme stock --rate 1mbit --arrival poisson --object 8kB --think 1ms",
+        "--think: more than 10000 objects",
+    ),
     ("--scheme stock --rate 1mbit --seed -1", "--seed: '-1' is not a whole number"),
     ("--scheme stock --rate 1mbit --uplink-buffer 9kB", "--uplink-buffer: needs --uplink-rate"),
     ("--scheme drwa --rate 1mbit --unpatched", "the scheme drwa needs the patched kernel"),
