@@ -23,7 +23,8 @@ lint: packages
 	@$(CHECK) --lint
 
 kernels: packages
-	@$(LAB) kernel build --kernel all --flavour all
+	@$(LAB) kernel build --kernel 6.12 --flavour all
+	@$(LAB) kernel build --kernel 6.1 --flavour all
 
 packages:
 	@kernel/lab/packages

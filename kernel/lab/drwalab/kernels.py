@@ -33,7 +33,12 @@ from drwalab.sources import (
     read_lines,
 )
 
-FLAVOURS = ("base", "drwa")
+# What a flavour is configured with; each but base has the patch series.
+FLAVOURS = {
+    "base": ("um.config",),
+    "drwa": ("um.config",),
+    "debug": ("um.config", "debug.config"),
+}
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 
 # Raise this when the way of building changes, so that older builds are not taken for new ones.
@@ -111,22 +116,28 @@ def get_line(name: str) -> Line:
 def make_recipe(source: Source, flavour: str) -> Recipe:
     if flavour not in FLAVOURS:
         raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
-    series = _read_patches(series_dir(source.line.name)) if flavour == "drwa" else []
-    if flavour == "drwa" and not series:
+    series = _read_patches(series_dir(source.line.name)) if flavour != "base" else []
+    if flavour != "base" and not series:
         raise KernelError(f"{series_dir(source.line.name)} holds no patches: run kernel/mkseries")
     return Recipe(
         line=source.line.name,
         flavour=flavour,
         debian_version=source.version,
         compiler=_compiler(),
-        config=(GUEST_DIR / "um.config").read_text(),
+        config="".join((GUEST_DIR / name).read_text() for name in FLAVOURS[flavour]),
         files={
             str(path.relative_to(GUEST_DIR)): path.read_bytes()
             for path in sorted((GUEST_DIR / "net").rglob("*.[ch]"))
         },
-        lab_patches=_read_patches(GUEST_DIR / "patches"),
+        lab_patches=_lab_patches(source.line),
         series=series,
     )
+
+
+def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
+    """The lab's patches; a line may have a form of its own of any of them."""
+    own = dict(_read_patches(GUEST_DIR / "patches" / line.name))
+    return [(name, own.get(name, data)) for name, data in _read_patches(GUEST_DIR / "patches")]
 
 
 def _read_patches(folder: Path) -> list[tuple[str, bytes]]:
@@ -263,8 +274,12 @@ def _prepare_tree(source: Source, recipe: Recipe, log: Log) -> Path:
             log("starting again from an unpatched source")
     shutil.rmtree(tree, ignore_errors=True)
     tree.parent.mkdir(exist_ok=True)
-    # The other flavour's tree brings most objects ready made.
-    others = [_tree(recipe.line, flavour) for flavour in FLAVOURS if flavour != recipe.flavour]
+    # A tree with the same configuration brings most objects ready made.
+    others = [
+        _tree(recipe.line, flavour)
+        for flavour, config in FLAVOURS.items()
+        if flavour != recipe.flavour and config == FLAVOURS[recipe.flavour]
+    ]
     origin = next((other for other in others if _usable(other, recipe)), source.path)
     log(f"copying the source of {recipe.line}")
     subprocess.run(["cp", "-a", str(origin), str(tree)], check=True)
@@ -340,18 +355,19 @@ def _configure(tree: Path, recipe: Recipe) -> None:
     if lost:
         raise KernelError(
             f"the configuration of {recipe.line} {recipe.flavour} lost {', '.join(lost)}: "
-            "an option that it depends on is not in um.config"
+            f"an option that it depends on is not in {' or '.join(FLAVOURS[recipe.flavour])}"
         )
 
 
 def lost_options(recipe: Recipe, tree: Path) -> list[str]:
     """Options of the fragment that the tree knows and yet did not take."""
     got = set((tree / ".config").read_text().splitlines())
+    got |= {f"CONFIG_{option}=y" for option in get_line(recipe.line).without}
     lost = [x for x in recipe.config.splitlines() if x.endswith("=y") and x not in got]
     if lost:
         # Lines differ in what they have; only the series brings TCP_DRWA, and it must.
         known = _defined_options(tree)
-        if recipe.flavour == "drwa":
+        if recipe.flavour != "base":
             known.add("CONFIG_TCP_DRWA=y")
         lost = [line for line in lost if line in known]
     return lost
@@ -468,7 +484,10 @@ def build_command(
     ] = "6.12",
     flavour: Annotated[
         str,
-        typer.Option(help="drwa: with the patch series; base: without; or all."),
+        typer.Option(
+            help="drwa: with the patch series; base: without; debug: drwa with KASAN, UBSAN, "
+            "lockdep, kmemleak and KUnit; or all."
+        ),
     ] = "drwa",
 ) -> None:
     """Build a guest kernel; done at once when the cache has it."""

@@ -12,18 +12,21 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Log = Callable[[str], None]
 
 KERNEL_DIR = Path(__file__).resolve().parents[2]
 
-# Neither the guest nor the patches need these, and they are two thirds of the files. The Kconfig
-# and make files stay, because the configuration reads all of them.
+# Neither the guests (UML, x86, arm64) nor the patches need these, and they are two thirds of the
+# files. The Kconfig and make files stay, because the configuration reads all of them.
 UNUSED = (
-    "arch/[!ux]*/*.[chS]",
-    "arch/[!ux]*/*.dts*",
+    "arch/[!aux]*/*.[chS]",
+    "arch/a[!r]*/*.[chS]",
+    "arch/ar[!m]*/*.[chS]",
+    "arch/arm/*.[chS]",
+    "arch/*/*.dts*",
     "drivers/gpu/*.[ch]",
     "drivers/infiniband/*.[ch]",
     "drivers/media/*.[ch]",
@@ -34,7 +37,9 @@ UNUSED = (
     "sound/*.[ch]",
     "Documentation/devicetree/*",
     "Documentation/translations/*",
-    "tools/testing/selftests/*",
+    "tools/testing/selftests/[!n]*",
+    "tools/testing/selftests/n[!e]*",
+    "tools/testing/selftests/net/[!l]*/*",
 )
 
 
@@ -47,7 +52,8 @@ class Line:
     name: str
     source: str
     suite: str
-    ack: str
+    ack: str = ""
+    without: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,10 @@ def find_source(line: Line) -> Source | None:
     home = cache_dir() / "sources" / line.name
     try:
         version = (home / "version").read_text().strip()
+        unused = (home / "unused").read_text()
     except FileNotFoundError:
+        return None
+    if unused != "\n".join(UNUSED):
         return None
     return Source(line, version, home / "linux")
 
@@ -111,6 +120,7 @@ def _install_source(line: Line, log: Log) -> Source:
         log(f"unpacking {line.source} {version}")
         _unpack(line, package, new)
         package.unlink()
+        (new / "unused").write_text("\n".join(UNUSED))
         (new / "version").write_text(version + "\n")
         new.rename(home)
     return Source(line, version, home / "linux")
@@ -193,7 +203,10 @@ def _private_apt(line: Line, apt: Path) -> list[str]:
 
 
 def apt_sources(targets: str, suite: str) -> list[str]:
-    """Lines of a sources.list: Debian's suites as the machine names them, and the given one."""
+    """Lines of a sources.list: Debian's suites as the machine names them, and the given one.
+
+    Security updates have an archive of their own, beside Debian's on the same mirror.
+    """
     keyring = "[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
     lines: list[str] = []
     for target in targets.splitlines():
@@ -201,10 +214,12 @@ def apt_sources(targets: str, suite: str) -> list[str]:
         base = uri.rstrip("/")
         if kind != "Packages" or not base.endswith(("/debian", "/debian-security")):
             continue
-        security = base.removesuffix("-security") + "-security"
+        archive = base.removesuffix("-security")
+        if suite.endswith("-security"):
+            archive += "-security"
         for line in (
             f"deb {keyring} {base} {release} {component}",
-            f"deb {keyring} {security} {suite} main",
+            f"deb {keyring} {archive} {suite} main",
         ):
             if line not in lines:
                 lines.append(line)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from drwalab import kernels
+from drwalab import kernels, sources
 from drwalab.kernels import KernelError, KernelMissing, Recipe
 from drwalab.sources import Source, read_lines
 
@@ -50,12 +50,14 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     home = tmp_path / "cache" / "drwa" / "sources" / "6.12"
     write(home / "version", "6.12.1-1\n")
+    write(home / "unused", "\n".join(sources.UNUSED))
     write(home / "linux" / "Makefile", MAKEFILE)
     write(home / "linux" / "one.c", "int one;\n")
     write(home / "linux" / "two.c", "int two;\n")
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
     write(kernel / "lab" / "guest" / "um.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
+    write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
     write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
     monkeypatch.setattr(kernels, "KERNEL_DIR", kernel)
@@ -156,6 +158,40 @@ def test_lost_option_is_named(tree: Path) -> None:
     assert kernels.lost_options(kernels.make_recipe(source, "base"), tree) == ["CONFIG_NET=y"]
 
 
+def test_debug_adds_its_fragment(tree: Path, tmp_path: Path) -> None:
+    """It is patched like drwa, and compiled apart from it."""
+    assert build("debug") == ("int changed;\nint two;\n", ["one.o", "two.o"])
+    config = tmp_path / "cache" / "drwa" / "trees" / "6.12-debug" / ".config"
+    assert "CONFIG_KASAN=y" in config.read_text()
+    assert build("drwa") == ("int changed;\nint two;\n", ["one.o", "two.o"])
+
+
+def test_option_that_a_line_lacks_is_no_loss(tree: Path) -> None:
+    (tree / "lab" / "guest" / "um.config").write_text("CONFIG_DEBUG_ATOMIC_SLEEP=y\n")
+    write(tree / ".config", "")
+    write(tree / "lib" / "Kconfig.debug", "config DEBUG_ATOMIC_SLEEP\n\tbool\n")
+    lost = {
+        line: kernels.lost_options(
+            kernels.make_recipe(Source(read_lines()[line], "1", tree), "base"), tree
+        )
+        for line in ("6.12", "6.1")
+    }
+    assert lost == {"6.12": ["CONFIG_DEBUG_ATOMIC_SLEEP=y"], "6.1": []}
+
+
+def test_a_line_can_have_its_own_form_of_a_lab_patch(tree: Path) -> None:
+    patches = tree / "lab" / "guest" / "patches"
+    write(patches / "0001-a.patch", "a")
+    write(patches / "0002-b.patch", "b")
+    write(patches / "6.1" / "0002-b.patch", "b of 6.1")
+    found = {
+        line: kernels.make_recipe(Source(read_lines()[line], "1", tree), "base").lab_patches
+        for line in ("6.12", "6.1")
+    }
+    assert found["6.12"] == [("0001-a.patch", b"a"), ("0002-b.patch", b"b")]
+    assert found["6.1"] == [("0001-a.patch", b"a"), ("0002-b.patch", b"b of 6.1")]
+
+
 def test_series_without_its_option_fails(tree: Path) -> None:
     patch = tree / "patches" / "6.12" / "0001-one.patch"
     patch.write_text(SERIES[: SERIES.index("diff --git a/drwa.config")])
@@ -189,7 +225,7 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
     ("arguments", "message"),
     [
         (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1\n"),
-        (["--flavour", "x"], "lab: unknown flavour 'x': choose from base, drwa\n"),
+        (["--flavour", "x"], "lab: unknown flavour 'x': choose from base, drwa, debug\n"),
     ],
 )
 def test_wrong_input_ends_with_one_line(tree: Path, arguments: list[str], message: str) -> None:

@@ -46,6 +46,10 @@ def test_find_source_needs_no_network(tmp_path: Path, monkeypatch: pytest.Monkey
     home = tmp_path / "drwa" / "sources" / "6.12"
     home.mkdir(parents=True)
     (home / "version").write_text("6.12.1-1\n")
+    # Unpacked by an older lab, which left out something else.
+    (home / "unused").write_text("net/*")
+    assert sources.find_source(line) is None
+    (home / "unused").write_text("\n".join(sources.UNUSED))
     found = sources.find_source(line)
     assert found is not None
     assert (found.version, found.path) == ("6.12.1-1", home / "linux")
