@@ -106,6 +106,17 @@ def run(
         str | None,
         _option("Time from one bulk download's start to the next one's.", "TIME", "--flow-gap"),
     ] = None,
+    reader: Annotated[
+        str | None,
+        _option(
+            "The application of a bulk download: fast; slow:RATE reads at that rate; pause:AT/FOR "
+            "does not read for a while; burst:PERIOD/SIZE asks every PERIOD for a segment of a "
+            "video on the same connection, or once the one before is there; small:SIZE reads that "
+            "much in each call.",
+            "READER",
+            "--reader",
+        ),
+    ] = None,
     duration: Annotated[
         str | None, _option("Length of the run, in steps of 100ms.", "TIME", "--duration")
     ] = None,
@@ -130,11 +141,42 @@ def run(
         str | None,
         _option("Random loss on the way down, before the queue, such as 1%.", "PERCENT", "--loss"),
     ] = None,
+    reorder: Annotated[
+        str | None,
+        _option(
+            "Share of the packets that leave the downlink after 1 to 5 later ones, or after 50ms.",
+            "PERCENT",
+            "--reorder",
+        ),
+    ] = None,
+    duplicate: Annotated[
+        str | None,
+        _option("Share of the packets that come twice, on the way down.", "PERCENT", "--duplicate"),
+    ] = None,
+    ack_thin: Annotated[
+        str | None,
+        _option(
+            "Of a run of pure ACKs of a connection the uplink passes only every Nth, and the last "
+            "one after 10ms.",
+            "N",
+            "--ack-thin",
+        ),
+    ] = None,
+    promotion: Annotated[
+        str | None,
+        _option(
+            "Idle radio: after the second time without a packet in either direction, the first one "
+            "waits for the first time, such as 500ms/7s. Probes pause with the load then.",
+            "TIME/TIME",
+            "--promotion",
+        ),
+    ] = None,
     event: Annotated[
         list[str] | None,
         _option(
-            "A change during the run, 'TIME NAME=VALUE': base-rtt=150ms, rate=1mbit (0mbit is an "
-            "outage), uplink-rate=1mbit, loss=1%, lambda=2.0 (0 is off). Repeat for more.",
+            "A change during the run, 'TIME NAME=VALUE': base-rtt=150ms, rate=1mbit (0mbit stops "
+            "it), uplink-rate=1mbit, loss=1%, outage=2s (nothing crosses the link, either way), "
+            "lambda=2.0 (0 is off). Repeat for more.",
             "EVENT",
             "--event",
         ),
@@ -209,10 +251,15 @@ def run(
         "buffer": buffer,
         "flows": flows,
         "flow-gap": flow_gap,
+        "reader": reader,
         "duration": duration,
         "cc": cc,
         "aqm": aqm,
         "loss": loss,
+        "reorder": reorder,
+        "duplicate": duplicate,
+        "ack-thin": ack_thin,
+        "promotion": promotion,
         "event": event,
         "object": object_,
         "keep-alive": keep_alive,

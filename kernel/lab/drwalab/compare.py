@@ -26,6 +26,11 @@ LINK_KEYS = (
     "flow_gap_s",
     "duration_s",
     "loss",
+    "reorder",
+    "duplicate",
+    "ack_thin",
+    "promotion",
+    "reader",
     "upload",
     "ipv6",
     "events",
@@ -255,8 +260,15 @@ def link_label(result: Result) -> str:
     if c.get("flow_gap_s"):
         parts[-1] += f" {c['flow_gap_s']:g} s apart"
     parts.append(f"{c['duration_s']:g} s")
-    if c.get("loss"):
-        parts.append(f"{c['loss'] * 100:g} % loss")
+    for harm, text in (("loss", "loss"), ("reorder", "reordered"), ("duplicate", "duplicated")):
+        if c.get(harm):
+            parts.append(f"{c[harm] * 100:g} % {text}")
+    if c.get("ack_thin"):
+        parts.append(f"one ACK of {c['ack_thin']}")
+    if c.get("promotion"):
+        parts.append(f"promotion {c['promotion']}")
+    if c.get("reader", "fast") != "fast":
+        parts.append(f"reader {c['reader']}")
     if c.get("upload"):
         parts.append("an own upload")
     if c.get("objects"):

@@ -13,11 +13,14 @@ from random import Random
 
 from drwalab import units
 from drwalab.schemes import Limits
-from drwalab.spec import PACKET_BYTES, Event, Link, RunSpec
+from drwalab.spec import DEFAULTS, PACKET_BYTES, Event, Link, RunSpec
 
 KNOB = "/proc/sys/net/ipv4/conf/rmnet0/tcp_drwa_lambda"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 RESULTS = "/tmp/out"
+
+# An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
+UNLIMITED_BPS = 10**12
 
 _HOSTS = """\
 put() { # host file value
@@ -95,7 +98,7 @@ def setup_script(spec: RunSpec) -> str:
             f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
             f"put phone {KNOB} {spec.lambda_hundredths}",
         ]
-    lines += ["", "# Propagation", *_propagation("add", spec.base_rtt_us, spec.loss_ppm)]
+    lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     return "\n".join(lines) + "\n"
 
 
@@ -103,12 +106,14 @@ def _limits(limits: Limits) -> str:
     return " ".join(str(limit) for limit in limits)
 
 
-def _propagation(verb: str, base_rtt_us: int, loss_ppm: int) -> list[str]:
+def _propagation(verb: str, spec: RunSpec, base_rtt_us: int, loss_ppm: int) -> list[str]:
     down = base_rtt_us // 2
     netem = "root netem limit 1000000"
-    loss = f" loss {units.show_percent(loss_ppm)}" if loss_ppm else ""
+    harm = f" loss {units.show_percent(loss_ppm)}" if loss_ppm else ""
+    if spec.duplicate_ppm:
+        harm += f" duplicate {units.show_percent(spec.duplicate_ppm)}"
     return [
-        f"tc -n server qdisc {verb} dev srv0 {netem} delay {down}us{loss}",
+        f"tc -n server qdisc {verb} dev srv0 {netem} delay {down}us{harm}",
         f"tc -n router qdisc {verb} dev net0 {netem} delay {base_rtt_us - down}us",
     ]
 
@@ -119,12 +124,20 @@ def agent_spec(spec: RunSpec) -> str:
         f"duration_us {spec.duration_us}",
         f"flows {spec.flows}",
         f"flow_gap_us {spec.flow_gap_us}",
+        " ".join(["reader", spec.reader.kind, *map(str, spec.reader.numbers)]),
         f"cc {spec.cc}",
         *_objects(spec),
         _link("down", spec.down),
     ]
-    if spec.up:
-        lines.append(_link("up", spec.up))
+    up = spec.up
+    if up is None and (spec.ack_thin or spec.stops_both_ways):
+        up = Link(UNLIMITED_BPS, None, units.parse_bytes(DEFAULTS["uplink-buffer"]))
+    if up:
+        lines.append(_link("up", up))
+    if spec.promotion:
+        lines.append(f"promotion_us {spec.promotion.wake_us}")
+        lines.append(f"idle_us {spec.promotion.idle_us}")
+    lines += [f"reorder_ppm {spec.reorder_ppm}", f"ack_thin {spec.ack_thin}"]
     if spec.aqm:
         packets = max(1, spec.down.buffer_bytes // PACKET_BYTES)
         lines.append(
@@ -176,18 +189,20 @@ def _events(spec: RunSpec) -> list[str]:
             base_rtt_us = event.value
         elif event.what == "loss":
             loss_ppm = event.value
-        lines.append(f"event {event.at_us} {_event_action(event, base_rtt_us, loss_ppm)}")
+        lines.append(f"event {event.at_us} {_event_action(spec, event, base_rtt_us, loss_ppm)}")
     return lines
 
 
-def _event_action(event: Event, base_rtt_us: int, loss_ppm: int) -> str:
+def _event_action(spec: RunSpec, event: Event, base_rtt_us: int, loss_ppm: int) -> str:
     match event.what:
         case "rate":
             return f"down {event.value}"
         case "uplink-rate":
             return f"up {event.value}"
+        case "outage":
+            return f"outage {event.value}"
         case "lambda":
             return f"ip netns exec phone sh -c 'echo {event.value} > {KNOB}'"
         case _:
             # netem takes a change as its whole new state.
-            return " && ".join(_propagation("change", base_rtt_us, loss_ppm))
+            return " && ".join(_propagation("change", spec, base_rtt_us, loss_ppm))

@@ -28,6 +28,10 @@ def _object(key: str) -> Callable[[Result], str]:
     return lambda result: number(result["objects"][key], 0)
 
 
+def _segment(key: str) -> Callable[[Result], str]:
+    return lambda result: number(result["segments"][key] if result["segments"] else None, 0)
+
+
 def _rtt(key: str) -> Callable[[Result], str]:
     return lambda result: number(result["rtt_ms"][key], 0)
 
@@ -50,6 +54,9 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
     ),
     ("FCT mean\nms", _object("mean_fct_ms"), lambda r: bool(r["config"]["objects"])),
     ("FCT p95\nms", _object("p95_fct_ms"), lambda r: bool(r["config"]["objects"])),
+    ("Seg-\nments", _segment("count"), lambda r: r["segments"] is not None),
+    ("Segment\nmean ms", _segment("mean_fct_ms"), lambda r: r["segments"] is not None),
+    ("Segment\np95 ms", _segment("p95_fct_ms"), lambda r: r["segments"] is not None),
     (
         "Upload\nMb/s",
         lambda r: number(r["upload_goodput_mbps"], 2),

@@ -48,6 +48,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "flows": flows,
         "jain": jain(received[_first_with_all(spec) :].sum(axis=0)),
         "objects": _objects(records, spec),
+        "segments": _segments(records, spec),
         "utilisation": round(delivered / float(capacity.sum()), 6) if capacity.any() else None,
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "zero_windows": counters["TCPToZeroWindowAdv"],
@@ -117,7 +118,7 @@ def _read_raw(path: Path) -> Records:
     for line in path.read_text().splitlines():
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
-    widths = {"p": 3, "b": 1, "s": 5, "o": 3, "f": 2, "r": 2}
+    widths = {"p": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -145,8 +146,13 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "uplink_trace": up.trace.path.name if up and up.trace else None,
         "uplink_buffer_bytes": up.buffer_bytes if up else None,
         "loss": spec.loss_ppm / 1e6,
+        "reorder": spec.reorder_ppm / 1e6,
+        "duplicate": spec.duplicate_ppm / 1e6,
+        "ack_thin": spec.ack_thin or None,
+        "promotion": str(spec.promotion) if spec.promotion else None,
         "flows": spec.flows,
         "flow_gap_s": spec.flow_gap_us / 1e6,
+        "reader": str(spec.reader),
         "duration_s": spec.duration_us / 1e6,
         "upload": spec.upload,
         "objects": list(spec.object_bytes),
@@ -169,12 +175,13 @@ def _downloads(
         {
             "goodput_mbps": round(int(total) * 8 / (spec.duration_us - start_us), 6),
             "retransmits": int(retransmits),
+            "reads": int(reads),
             "start_s": start_us / 1e6,
         }
-        for start_us, total, retransmits in zip(
+        for start_us, total, (_, retransmits, reads) in zip(
             (number * spec.flow_gap_us for number in range(spec.flows)),
             received.sum(axis=0),
-            records["r"][:, 1],
+            records["r"],
             strict=True,
         )
     ]
@@ -232,6 +239,19 @@ def _objects(records: Records, spec: RunSpec) -> dict[str, Any]:
     }
 
 
+def _segments(records: Records, spec: RunSpec) -> dict[str, Any] | None:
+    if spec.reader.kind != "burst":
+        return None
+    segments = records["v"]
+    times = segments[:, 1] / 1e3
+    return {
+        "count": len(segments),
+        **_fct(times),
+        "fct_ms": _rounded(times, 3),
+        "start_s": _rounded(segments[:, 0] / 1e6, 6),
+    }
+
+
 def _fct(times_ms: npt.NDArray[np.float64]) -> dict[str, Any]:
     stats = _statistics(times_ms, (95,))
     return {"mean_fct_ms": stats["mean"], "p95_fct_ms": stats["p95"]}
@@ -246,6 +266,17 @@ def _upload(records: Records, spec: RunSpec) -> float | None:
 def _capacity_bytes(spec: RunSpec, link: Link) -> npt.NDArray[np.float64]:
     """Bytes that could cross the downlink in each interval of the series."""
     edges = np.arange(0, spec.duration_us + 1, SAMPLE_US)
+    capacity = _capacity_between(spec, link, edges)
+    for event in spec.events:
+        if event.what == "outage":
+            outage = np.clip(edges, event.at_us, event.at_us + event.value)
+            capacity -= _capacity_between(spec, link, outage)
+    return capacity
+
+
+def _capacity_between(
+    spec: RunSpec, link: Link, edges: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
     if link.trace:
         return link.trace.opportunities(edges // 1000).astype(np.float64) * 1500
     assert link.rate_bps is not None

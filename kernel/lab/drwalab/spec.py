@@ -4,6 +4,7 @@
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ PACKET_BYTES = 1500
 MAX_FLOWS = 256
 MAX_OBJECTS = 32
 MAX_EVENTS = 64
+MAX_ACK_THIN = 1000
 # Poisson arrivals in a run, in the mean: each has two sockets until it is fetched.
 MAX_REQUESTS = 10_000
 
@@ -47,6 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "flow-gap": "0ms",
     "arrival": "think",
     "think": "2s",
+    "reader": "fast",
     "seed": 1,
 }
 
@@ -73,6 +76,7 @@ _EVENT_PARSERS: dict[str, Callable[[str], int]] = {
     "uplink-rate": units.parse_rate_bps,
     "loss": units.parse_percent_ppm,
     "lambda": units.parse_hundredths,
+    "outage": units.parse_time_us,
 }
 _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "base-rtt": units.show_time,
@@ -80,7 +84,48 @@ _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "uplink-rate": units.show_rate,
     "loss": units.show_percent,
     "lambda": units.show_hundredths,
+    "outage": units.show_time,
 }
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """The time that an idle radio takes to wake up, and the silence that lets it sleep."""
+
+    wake_us: int
+    idle_us: int
+
+    def __str__(self) -> str:
+        return f"{units.show_time(self.wake_us)}/{units.show_time(self.idle_us)}"
+
+
+_Unit = tuple[Callable[[str], int], Callable[[int], str]]
+_TIME: _Unit = (units.parse_time_us, units.show_time)
+_RATE: _Unit = (units.parse_rate_bps, units.show_rate)
+_BYTES: _Unit = (units.parse_bytes, units.show_bytes)
+
+# Each kind with the units of its numbers.
+_READERS: dict[str, tuple[_Unit, ...]] = {
+    "fast": (),
+    "slow": (_RATE,),
+    "pause": (_TIME, _TIME),
+    "burst": (_TIME, _BYTES),
+    "small": (_BYTES,),
+}
+# A slow reader reads every 10 ms.
+MIN_READ_BPS = 8_000
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What the phone's application does with a bulk download."""
+
+    kind: str
+    numbers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        shown = [show(n) for (_, show), n in zip(_READERS[self.kind], self.numbers, strict=True)]
+        return f"{self.kind}:{'/'.join(shown)}" if shown else self.kind
 
 
 @dataclass(frozen=True)
@@ -106,8 +151,13 @@ class RunSpec:
     up: Link | None
     base_rtt_us: int
     loss_ppm: int
+    reorder_ppm: int
+    duplicate_ppm: int
+    ack_thin: int
+    promotion: Promotion | None
     flows: int
     flow_gap_us: int
+    reader: Reader
     duration_us: int
     upload: bool
     object_bytes: tuple[int, ...]
@@ -118,6 +168,12 @@ class RunSpec:
     ipv6: bool
     seed: int
     pcap_dir: Path | None = None
+
+    @property
+    def stops_both_ways(self) -> bool:
+        """Whether the uplink has to wait for the radio even when it has no rate."""
+        outage = any(event.what == "outage" for event in self.events)
+        return outage or self.promotion is not None
 
     @property
     def name(self) -> str:
@@ -148,8 +204,15 @@ class RunSpec:
         words += ["--cc", self.cc]
         if self.aqm:
             words += ["--aqm", self.aqm]
-        if self.loss_ppm:
-            words += ["--loss", units.show_percent(self.loss_ppm)]
+        for name in ("loss", "reorder", "duplicate"):
+            if ppm := getattr(self, f"{name}_ppm"):
+                words += [f"--{name}", units.show_percent(ppm)]
+        if self.ack_thin:
+            words += ["--ack-thin", str(self.ack_thin)]
+        if self.promotion:
+            words += ["--promotion", str(self.promotion)]
+        if self.reader.kind != DEFAULTS["reader"]:
+            words += ["--reader", str(self.reader)]
         for size in self.object_bytes:
             words += ["--object", units.show_bytes(size)]
         if self.object_bytes:
@@ -200,6 +263,9 @@ class _Options:
             raise SpecError(f"--{name}: '{self.get(name)}' is not more than 0")
         return value
 
+    def optional(self, name: str, parser: Callable[[str], int]) -> int:
+        return self.parse(name, parser) if self.given(name) else 0
+
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value = str(self.get(name))
         if value not in choices:
@@ -232,9 +298,14 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         down=_link(options, ""),
         up=up,
         base_rtt_us=options.parse("base-rtt", units.parse_time_us),
-        loss_ppm=options.parse("loss", units.parse_percent_ppm) if options.given("loss") else 0,
+        loss_ppm=options.optional("loss", units.parse_percent_ppm),
+        reorder_ppm=options.optional("reorder", units.parse_percent_ppm),
+        duplicate_ppm=options.optional("duplicate", units.parse_percent_ppm),
+        ack_thin=options.whole("ack-thin", 2, MAX_ACK_THIN) if options.given("ack-thin") else 0,
+        promotion=_promotion(options),
         flows=options.whole("flows", 0, MAX_FLOWS),
         flow_gap_us=options.parse("flow-gap", units.parse_time_us),
+        reader=_reader(options),
         duration_us=options.positive("duration", units.parse_time_us),
         upload=bool(options.get("upload")),
         object_bytes=_objects(options.get("object") or []),
@@ -290,6 +361,39 @@ def _link(options: _Options, prefix: str) -> Link:
         raise SpecError(f"--{trace}: {e}") from e
 
 
+def _promotion(options: _Options) -> Promotion | None:
+    if not options.given("promotion"):
+        return None
+    wake, slash, idle = str(options.get("promotion")).partition("/")
+    try:
+        if not slash:
+            raise ValueError(f"'{wake}' is not TIME/TIME, such as 500ms/7s")
+        promotion = Promotion(units.parse_time_us(wake), units.parse_time_us(idle))
+    except ValueError as e:
+        raise SpecError(f"--promotion: {e}") from e
+    if not promotion.wake_us or not promotion.idle_us:
+        raise SpecError(f"--promotion: '{promotion}' has a time that is not more than 0")
+    return promotion
+
+
+def _reader(options: _Options) -> Reader:
+    text = str(options.get("reader"))
+    kind, _, rest = text.partition(":")
+    numbers = rest.split("/") if rest else []
+    if kind not in _READERS or len(numbers) != len(_READERS[kind]):
+        forms = "fast, slow:RATE, pause:AT/FOR, burst:PERIOD/SIZE, small:SIZE"
+        raise SpecError(f"--reader: '{text}' is none of {forms}")
+    try:
+        values = [parse(n) for (parse, _), n in zip(_READERS[kind], numbers, strict=True)]
+    except ValueError as e:
+        raise SpecError(f"--reader: {e}") from e
+    if kind != "pause" and not all(values):
+        raise SpecError(f"--reader: '{text}' has a number that is not more than 0")
+    if kind == "slow" and values[0] < MIN_READ_BPS:
+        raise SpecError(f"--reader: '{text}' is slower than {units.show_rate(MIN_READ_BPS)}")
+    return Reader(kind, tuple(values))
+
+
 def _objects(texts: list[str]) -> tuple[int, ...]:
     if len(texts) > MAX_OBJECTS:
         raise SpecError(f"--object: more than {MAX_OBJECTS}")
@@ -335,8 +439,14 @@ def _check(spec: RunSpec) -> None:
         _check_poisson(spec)
     if spec.scheme.uses_drwa and spec.flavour == "base":
         raise SpecError(f"--unpatched: the scheme {spec.scheme.name} needs the patched kernel")
+    if spec.reader.kind != "fast" and not spec.flows:
+        raise SpecError("--reader: needs bulk downloads, --flows")
     for event in spec.events:
         _check_event(spec, event)
+    outages = [event for event in spec.events if event.what == "outage"]
+    for before, after in pairwise(outages):
+        if after.at_us < before.at_us + before.value:
+            raise SpecError(f"--event '{after}': begins before the end of '{before}'")
 
 
 def _check_poisson(spec: RunSpec) -> None:

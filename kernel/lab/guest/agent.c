@@ -22,8 +22,9 @@
  *   f flow port			local port of a download on the phone
  *   o start_us fct_us bytes		fetched object
  *   w count				objects still being fetched, at the end
+ *   v start_us fct_us bytes		segment of a burst reader
  *   u received_bytes			the upload, at the end
- *   r flow retransmits			at the end
+ *   r flow retransmits reads		at the end
  *   d packets bytes drops		downlink queue, at the end
  *   end				the run is complete
  *
@@ -80,7 +81,10 @@ enum {
 };
 
 /* Attributes of net/sched/sch_lablink.c */
-enum { LINK_RATE_BPS = 1, LINK_TRACE, LINK_LIMIT, LINK_START };
+enum {
+	LINK_RATE_BPS = 1, LINK_TRACE, LINK_LIMIT, LINK_START, LINK_PAD,
+	LINK_REORDER, LINK_ACK_THIN, LINK_PROMOTION, LINK_IDLE, LINK_OUTAGE,
+};
 
 enum kind {
 	LISTEN_BULK, LISTEN_OBJECT, LISTEN_UPLOAD,
@@ -91,14 +95,24 @@ enum kind {
 	TAP, TIMER,
 };
 
+/* What the phone's application does with a bulk download. */
+enum reader {
+	READER_FAST,
+	READER_SLOW,	/* rate: bit/s */
+	READER_PAUSE,	/* at, for: us */
+	READER_BURST,	/* period: us, segment: bytes */
+	READER_SMALL,	/* bytes of a call */
+};
+
 struct conn {
 	enum kind kind;
 	int fd;
 	int flow;
-	uint64_t received;
+	uint64_t received, reads;
 	uint64_t left;		/* object: bytes still to send or to receive */
 	uint64_t size;		/* object: bytes to ask for */
 	int64_t began_us;
+	int64_t next_us;	/* reader: when it acts again */
 	bool asked;
 	uint8_t request[8];
 	unsigned int request_len;
@@ -108,7 +122,8 @@ struct conn {
 struct link_spec {
 	const char *ns, *dev;
 	uint64_t rate_bps;
-	uint32_t limit;
+	uint32_t limit, reorder_ppm, ack_thin;
+	int64_t outage_us;
 	char trace[512];
 	bool set;
 };
@@ -122,11 +137,15 @@ struct event {
 	int64_t at_us;
 	struct link_spec *link;
 	uint64_t rate_bps;
+	int64_t outage_us;
 	char command[1024];
 };
 
 static struct {
-	int64_t duration_us, probe_us, sample_us, flow_gap_us, think_us;
+	int64_t duration_us, probe_us, sample_us, read_us, flow_gap_us, think_us;
+	int64_t promotion_us, idle_us;
+	enum reader reader;
+	uint64_t reader_number[2];
 	int flows, sizes, requests, events;
 	uint64_t size[MAX_SIZES];
 	struct request_at *request;
@@ -135,7 +154,7 @@ static struct {
 	char cc[32], phone_cc[32], child[512];
 	bool ipv6, upload, keep_alive, pcap, trace;
 } spec = {
-	.probe_us = 50000, .sample_us = 100000,
+	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
 	.down = { .ns = "router", .dev = "cell0" },
 	.up = { .ns = "phone", .dev = "rmnet0" },
 	.cc = "cubic",
@@ -150,7 +169,9 @@ static struct conn upload_sender, upload_reader, probe;
 static struct conn *kept_alive;
 static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
+static int64_t last_load_us;
 static uint32_t probes_sent;
+static bool answered[MAX_PROBES];
 static char chunk[CHUNK];
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
@@ -308,9 +329,9 @@ static void accept_all(struct conn *l)
 			}
 			c = &senders[i];
 			c->flow = i;
-			c->kind = BULK_SENDER;
+			c->kind = spec.reader == READER_BURST ? OBJECT_SERVER : BULK_SENDER;
 			c->fd = fd;
-			watch(c, EPOLLOUT | EPOLLET);
+			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
 		} else if (l->kind == LISTEN_UPLOAD) {
 			c = &upload_reader;
 			c->kind = UPLOAD_READER;
@@ -331,15 +352,24 @@ static void send_bulk(struct conn *c)
 		;
 }
 
-static uint64_t drain(struct conn *c)
+static uint64_t drain_by(struct conn *c, size_t piece)
 {
 	uint64_t sum = 0;
 	ssize_t n;
 
-	while ((n = recv(c->fd, chunk, CHUNK, 0)) > 0)
+	while ((n = recv(c->fd, chunk, piece, 0)) > 0) {
 		sum += n;
+		c->reads++;
+	}
 	c->received += sum;
+	if (sum)
+		last_load_us = now_us();
 	return n == 0 ? UINT64_MAX : sum;
+}
+
+static uint64_t drain(struct conn *c)
+{
+	return drain_by(c, CHUNK);
 }
 
 static void serve_object(struct conn *c)
@@ -375,12 +405,28 @@ static void serve_object(struct conn *c)
 	}
 }
 
+static void record_fetch(char kind, const struct conn *c, int64_t now)
+{
+	fprintf(raw, "%c %lld %lld %llu\n", kind, (long long)(c->began_us - t0_us),
+		(long long)(now - c->began_us), (unsigned long long)c->size);
+}
+
 static void ask_object(struct conn *c)
 {
 	uint64_t be = htobe64(c->size);
 
 	if (!c->asked && send(c->fd, &be, sizeof(be), MSG_NOSIGNAL) == sizeof(be))
 		c->asked = true;
+}
+
+static void ask_for(struct conn *c, uint64_t size, int64_t now)
+{
+	c->size = size;
+	c->left = size;
+	c->began_us = now;
+	c->asked = false;
+	if (c->fd)
+		ask_object(c);
 }
 
 /* Over the connection that was kept alive, if any. */
@@ -391,14 +437,9 @@ static void fetch_object(uint64_t size, int64_t now)
 	if (!c)
 		c = calloc(1, sizeof(*c));
 	kept_alive = NULL;
-	c->size = size;
-	c->left = size;
-	c->began_us = now;
-	c->asked = false;
+	ask_for(c, size, now);
 	unfinished++;
-	if (c->fd)
-		ask_object(c);
-	else
+	if (!c->fd)
 		connect_to(c, OBJECT_CLIENT, PORT_OBJECT, EPOLLIN | EPOLLOUT | EPOLLET);
 }
 
@@ -422,8 +463,7 @@ static void read_object(struct conn *c, uint32_t events)
 	if (c->left)
 		return;
 	now = now_us();
-	fprintf(raw, "o %lld %lld %llu\n", (long long)(c->began_us - t0_us),
-		(long long)(now - c->began_us), (unsigned long long)c->size);
+	record_fetch('o', c, now);
 	unfinished--;
 	if (spec.sizes)
 		next_object_us = now + spec.think_us;
@@ -432,6 +472,86 @@ static void read_object(struct conn *c, uint32_t events)
 	} else {
 		close(c->fd);
 		free(c);
+	}
+}
+
+static void watch_reader(struct conn *c, bool reads)
+{
+	struct epoll_event ev = { .events = reads ? EPOLLIN : 0, .data.ptr = c };
+
+	if (epoll_ctl(ep, EPOLL_CTL_MOD, c->fd, &ev))
+		die("epoll");
+}
+
+static void next_segment(struct conn *c, int64_t now)
+{
+	c->next_us = now + spec.reader_number[0];
+	ask_for(c, spec.reader_number[1], now);
+}
+
+static void read_segments(struct conn *c, uint32_t events)
+{
+	int64_t now = now_us();
+
+	if (events & EPOLLOUT)
+		ask_object(c);
+	while (c->left) {
+		ssize_t n = recv(c->fd, chunk, c->left < CHUNK ? c->left : CHUNK, 0);
+
+		if (n <= 0)
+			return;
+		c->received += n;
+		c->reads++;
+		c->left -= n;
+		last_load_us = now;
+		if (c->left)
+			continue;
+		record_fetch('v', c, now);
+		if (c->next_us == INT64_MAX)
+			next_segment(c, now);
+	}
+}
+
+static void read_bulk(struct conn *c, uint32_t events)
+{
+	if (spec.reader == READER_BURST)
+		read_segments(c, events);
+	else if (events & EPOLLIN)
+		drain_by(c, spec.reader == READER_SMALL ? spec.reader_number[0] : CHUNK);
+}
+
+/* What a reader does by the clock. */
+static void reader_acts(struct conn *c, int64_t now)
+{
+	switch (spec.reader) {
+	case READER_SLOW: {
+		size_t due = spec.reader_number[0] * spec.read_us / 8 / FREQUENCY_HZ;
+		ssize_t n;
+
+		while (due && (n = recv(c->fd, chunk, due < CHUNK ? due : CHUNK, 0)) > 0) {
+			c->received += n;
+			c->reads++;
+			due -= n;
+		}
+		c->next_us += spec.read_us;
+		break;
+	}
+	case READER_PAUSE: {
+		int64_t end_us = t0_us + spec.reader_number[0] + spec.reader_number[1];
+
+		watch_reader(c, now >= end_us);
+		c->next_us = now < end_us ? end_us : INT64_MAX;
+		break;
+	}
+	case READER_BURST:
+		/* Or as soon as the present one, which is late, is complete. */
+		if (c->left)
+			c->next_us = INT64_MAX;
+		else
+			next_segment(c, now);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -456,9 +576,11 @@ static int64_t read_probes(void)
 
 	while (recv(probe.fd, &m, sizeof(m), 0) == sizeof(m)) {
 		rtt = now_us() - m.sent_us;
-		if (t0_us)
-			fprintf(raw, "p %lld %lld %u\n", (long long)(m.sent_us - t0_us),
-				(long long)rtt, m.seq);
+		if (!t0_us || m.seq >= MAX_PROBES || answered[m.seq])
+			continue;
+		answered[m.seq] = true;
+		fprintf(raw, "p %lld %lld %u\n", (long long)(m.sent_us - t0_us),
+			(long long)rtt, m.seq);
 	}
 	return rtt;
 }
@@ -502,13 +624,13 @@ static int netlink_in(const char *ns)
 	return fd;
 }
 
-static void link_request(const struct link_spec *l, bool create, uint64_t start_ns)
+static void link_request(const struct link_spec *l, int flags,
+			 void (*put)(struct request *r, const struct link_spec *l))
 {
 	struct request r = {
 		.nlh.nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
 		.nlh.nlmsg_type = RTM_NEWQDISC,
-		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK |
-				   (create ? NLM_F_CREATE | NLM_F_REPLACE : 0),
+		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags,
 		.tcm.tcm_family = AF_UNSPEC,
 		.tcm.tcm_parent = TC_H_ROOT,
 		.tcm.tcm_handle = TC_H_MAKE(1 << 16, 0),
@@ -522,13 +644,7 @@ static void link_request(const struct link_spec *l, bool create, uint64_t start_
 	put_attr(&r, TCA_KIND, "lablink", sizeof("lablink"));
 	nest = (void *)((char *)&r + NLMSG_ALIGN(r.nlh.nlmsg_len));
 	put_attr(&r, TCA_OPTIONS, "", 0);
-	put_attr(&r, LINK_RATE_BPS, &l->rate_bps, sizeof(l->rate_bps));
-	if (create) {
-		put_attr(&r, LINK_LIMIT, &l->limit, sizeof(l->limit));
-		put_attr(&r, LINK_START, &start_ns, sizeof(start_ns));
-		if (l->trace[0])
-			put_attr(&r, LINK_TRACE, l->trace, strlen(l->trace) + 1);
-	}
+	put(&r, l);
 	nest->rta_len = (char *)&r + r.nlh.nlmsg_len - (char *)nest;
 	if (send(fd, &r, r.nlh.nlmsg_len, 0) < 0 || recv(fd, answer, sizeof(answer), 0) < 0)
 		die("lablink on %s", l->dev);
@@ -538,6 +654,48 @@ static void link_request(const struct link_spec *l, bool create, uint64_t start_
 		die("lablink on %s", l->dev);
 	}
 	close(fd);
+}
+
+static void put_u64(struct request *r, int type, uint64_t value)
+{
+	put_attr(r, type, &value, sizeof(value));
+}
+
+static void put_u32(struct request *r, int type, uint32_t value)
+{
+	put_attr(r, type, &value, sizeof(value));
+}
+
+static void put_rate(struct request *r, const struct link_spec *l)
+{
+	put_u64(r, LINK_RATE_BPS, l->rate_bps);
+}
+
+static void put_outage(struct request *r, const struct link_spec *l)
+{
+	put_u64(r, LINK_OUTAGE, l->outage_us * 1000);
+}
+
+static void put_link(struct request *r, const struct link_spec *l)
+{
+	put_rate(r, l);
+	put_u32(r, LINK_LIMIT, l->limit);
+	put_u64(r, LINK_START, t0_us * 1000);
+	if (l->trace[0])
+		put_attr(r, LINK_TRACE, l->trace, strlen(l->trace) + 1);
+	if (l->reorder_ppm)
+		put_u32(r, LINK_REORDER, l->reorder_ppm);
+	if (l->ack_thin)
+		put_u32(r, LINK_ACK_THIN, l->ack_thin);
+	if (spec.promotion_us) {
+		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
+		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
+	}
+}
+
+static void create_link(const struct link_spec *l)
+{
+	link_request(l, NLM_F_CREATE | NLM_F_REPLACE, put_link);
 }
 
 static int stats_fd;
@@ -615,9 +773,14 @@ static void sample(int64_t now)
 
 static void run_event(struct event *e)
 {
-	if (e->link) {
+	if (e->outage_us) {
+		spec.down.outage_us = e->outage_us;
+		spec.up.outage_us = e->outage_us;
+		link_request(&spec.down, 0, put_outage);
+		link_request(&spec.up, 0, put_outage);
+	} else if (e->link) {
 		e->link->rate_bps = e->rate_bps;
-		link_request(e->link, false, 0);
+		link_request(e->link, 0, put_rate);
 	} else {
 		shell(e->command);
 	}
@@ -693,6 +856,8 @@ static void handle(struct conn *c, uint32_t events)
 		send_bulk(c);
 		break;
 	case BULK_READER:
+		read_bulk(c, events);
+		break;
 	case UPLOAD_READER:
 		drain(c);
 		break;
@@ -776,16 +941,30 @@ static int64_t flow_start_us(void)
 	return t0_us + next_flow * spec.flow_gap_us;
 }
 
-static void start_flow(int i)
+static void start_flow(void)
 {
-	readers[i].flow = i;
-	connect_to(&readers[i], BULK_READER, PORT_BULK, EPOLLIN);
-	fprintf(raw, "f %d %d\n", i, local_port(readers[i].fd, false));
+	struct conn *c = &readers[next_flow];
+	int64_t start_us = flow_start_us();
+	int64_t pause_us = t0_us + spec.reader_number[0];
+
+	c->flow = next_flow++;
+	c->next_us = INT64_MAX;
+	if (spec.reader == READER_SLOW)
+		c->next_us = start_us;
+	else if (spec.reader == READER_PAUSE)
+		c->next_us = start_us > pause_us ? start_us : pause_us;
+	else if (spec.reader == READER_BURST)
+		next_segment(c, start_us);
+	connect_to(c, BULK_READER, PORT_BULK,
+		   spec.reader == READER_SLOW ? 0 :
+		   spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN);
+	fprintf(raw, "f %d %d\n", c->flow, local_port(c->fd, false));
 }
 
 static void run(void)
 {
 	int64_t end_us = t0_us + spec.duration_us;
+	int i;
 
 	if (spec.upload)
 		connect_to(&upload_sender, UPLOAD_SENDER, PORT_UPLOAD, EPOLLOUT | EPOLLET);
@@ -798,7 +977,10 @@ static void run(void)
 		int64_t wake;
 
 		while (next_flow < spec.flows && now >= flow_start_us())
-			start_flow(next_flow++);
+			start_flow();
+		for (i = 0; i < next_flow; i++)
+			while (now >= readers[i].next_us)
+				reader_acts(&readers[i], now);
 		while (next_event < spec.events &&
 		       now >= t0_us + spec.event[next_event].at_us)
 			run_event(&spec.event[next_event++]);
@@ -809,7 +991,9 @@ static void run(void)
 		if (now >= end_us)
 			return;
 		if (now >= next_probe_us) {
-			send_probe();
+			/* Probes may not keep a radio awake that the load lets sleep. */
+			if (!spec.promotion_us || now < last_load_us + 4 * spec.probe_us)
+				send_probe();
 			next_probe_us += spec.probe_us;
 		}
 		if (now >= next_object_us) {
@@ -822,6 +1006,8 @@ static void run(void)
 
 		wake = earliest(earliest(next_sample_us, next_probe_us),
 				earliest(next_object_us, end_us));
+		for (i = 0; i < next_flow; i++)
+			wake = earliest(wake, readers[i].next_us);
 		if (next_flow < spec.flows)
 			wake = earliest(wake, flow_start_us());
 		if (next_request < spec.requests)
@@ -861,7 +1047,8 @@ static void finish(void)
 
 	for (i = 0; i < spec.flows; i++) {
 		get_info(senders[i].fd, &info);
-		fprintf(raw, "r %d %u\n", i, info.tcpi_total_retrans);
+		fprintf(raw, "r %d %u %llu\n", i, info.tcpi_total_retrans,
+			(unsigned long long)readers[i].reads);
 	}
 	if (spec.upload)
 		fprintf(raw, "u %llu\n", (unsigned long long)upload_reader.received);
@@ -892,6 +1079,24 @@ static void parse_link(struct link_spec *l, const char *rest)
 	l->set = true;
 }
 
+static void parse_reader(const char *rest)
+{
+	static const char *const names[] = { "fast", "slow", "pause", "burst", "small" };
+	char name[16];
+	size_t i;
+
+	if (sscanf(rest, "%15s %llu %llu", name, (unsigned long long *)&spec.reader_number[0],
+		   (unsigned long long *)&spec.reader_number[1]) < 1)
+		name[0] = '\0';
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i])) {
+			spec.reader = i;
+			return;
+		}
+	errno = EINVAL;
+	die("reader %s", rest);
+}
+
 static void parse_request(const char *rest)
 {
 	struct request_at *r;
@@ -919,7 +1124,9 @@ static void parse_event(char *rest)
 		die("event %s", rest);
 	}
 	kind = rest + used;
-	if (!strncmp(kind, "down ", 5) || !strncmp(kind, "up ", 3)) {
+	if (!strncmp(kind, "outage ", 7)) {
+		e->outage_us = atoll(kind + 7);
+	} else if (!strncmp(kind, "down ", 5) || !strncmp(kind, "up ", 3)) {
 		e->link = kind[0] == 'd' ? &spec.down : &spec.up;
 		e->rate_bps = strtoull(strchr(kind, ' ') + 1, NULL, 10);
 	} else {
@@ -965,6 +1172,16 @@ static void parse_spec(const char *path)
 			spec.ipv6 = true;
 		else if (!strcmp(line, "pcap"))
 			spec.pcap = true;
+		else if (!strcmp(line, "reorder_ppm"))
+			spec.down.reorder_ppm = atoi(value);
+		else if (!strcmp(line, "ack_thin"))
+			spec.up.ack_thin = atoi(value);
+		else if (!strcmp(line, "promotion_us"))
+			spec.promotion_us = atoll(value);
+		else if (!strcmp(line, "idle_us"))
+			spec.idle_us = atoll(value);
+		else if (!strcmp(line, "reader"))
+			parse_reader(value);
 		else if (!strcmp(line, "down"))
 			parse_link(&spec.down, value);
 		else if (!strcmp(line, "up"))
@@ -1013,7 +1230,6 @@ int main(void)
 {
 	struct conn timer = { .kind = TIMER };
 	const char *out = getenv("lab_out");
-	uint64_t start_ns;
 
 	if (!out) {
 		printf("agent: init of a lab guest, needs lab_out=DIR; run kernel/lab/lab\n");
@@ -1040,11 +1256,10 @@ int main(void)
 
 	/* A whole second, so that traces of different runs line up. */
 	t0_us = (now_us() / FREQUENCY_HZ + 2) * FREQUENCY_HZ;
-	start_ns = t0_us * 1000;
 	if (spec.down.set)
-		link_request(&spec.down, true, start_ns);
+		create_link(&spec.down);
 	if (spec.up.set)
-		link_request(&spec.up, true, start_ns);
+		create_link(&spec.up);
 	if (spec.child[0])
 		shell(spec.child);
 	if (spec.pcap) {

@@ -87,6 +87,11 @@ def run(
             "flow_gap_s": 0.0,
             "duration_s": float(duration_s),
             "loss": 0.0,
+            "reorder": 0.0,
+            "duplicate": 0.0,
+            "ack_thin": None,
+            "promotion": None,
+            "reader": "fast",
             "upload": False,
             "ipv6": False,
             "events": [],
@@ -104,7 +109,9 @@ def run(
             "count": len(probe_ms),
             "lost": 0,
         },
-        "flows": [{"goodput_mbps": round(mbps, 3), "retransmits": int(drops), "start_s": 0.0}],
+        "flows": [
+            {"goodput_mbps": round(mbps, 3), "retransmits": int(drops), "reads": 1, "start_s": 0.0}
+        ],
         "jain": None,
         "objects": {
             "count": 0,
@@ -116,6 +123,7 @@ def run(
             "size_bytes": [],
             "start_s": [],
         },
+        "segments": None,
         "utilisation": round(bytes_out / capacity, 4),
         "retransmits": int(drops),
         "zero_windows": 0,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from conftest import Run
+from drwalab.results import goodput_between
 
 pytestmark = pytest.mark.guest
 
@@ -47,3 +48,52 @@ def test_poisson_objects(run: Run) -> None:
     assert busy["objects"]["mean_fct_ms"] > 2 * idle["mean_fct_ms"]
     assert busy["objects"]["unfinished"] > 0
     assert len(busy["flows"]) == 1
+
+
+def between(result: dict[str, Any], from_s: float, to_s: float) -> float:
+    return sum(goodput_between(result, from_s, to_s))
+
+
+@pytest.mark.parametrize("flows", [1, 3])
+def test_slow_reader(run: Run, flows: int) -> None:
+    """It reads at its own rate, the window closes no further than to that, nothing stalls."""
+    result = run("stock", **LINK, flows=flows, reader="slow:1mbit")
+    for mbps in goodput_between(result, 1, 10):
+        assert mbps == pytest.approx(1, rel=0.01)
+    assert result["rtt_ms"]["p50"] < 60
+
+
+def test_pausing_reader(run: Run) -> None:
+    result = run("stock", **LINK, reader="pause:4s/3s")
+    assert between(result, 2, 4) > 9
+    assert between(result, 4, 7) == 0
+    assert result["zero_windows"] > 0
+    # What the buffer held comes at once.
+    assert between(result, 7, 7.1) > 20
+    assert between(result, 8, 10) > 9
+
+
+def test_late_flow_of_a_pausing_reader(run: Run) -> None:
+    result = run("stock", **LINK, flows=2, flow_gap="5s", reader="pause:4s/3s")
+    assert goodput_between(result, 4, 7) == [0, 0]
+    assert all(mbps > 0.5 for mbps in goodput_between(result, 8, 10))
+
+
+def test_video_segments(run: Run) -> None:
+    """A segment in each period, fetched as fast as the link can; late ones follow at once."""
+    result = run("stock", **LINK, reader="burst:2s/500kB")
+    assert result["segments"]["start_s"] == [0, 2, 4, 6, 8]
+    # 500 kB take 415 ms on the link. The first one has a connection to set up, and slow start.
+    assert all(415 < ms < 900 for ms in result["segments"]["fct_ms"])
+    assert result["goodput_mbps"] == pytest.approx(2.0)
+    late = run("stock", **LINK, reader="burst:100ms/500kB")["segments"]
+    ends = [s + ms / 1e3 for s, ms in zip(late["start_s"], late["fct_ms"], strict=True)]
+    assert late["count"] > 15
+    assert late["start_s"][1:] == pytest.approx(ends[:-1], abs=1e-6)
+
+
+def test_small_reads(run: Run) -> None:
+    fast, small = (run("stock", **LINK, reader=r)["flows"][0] for r in ("fast", "small:100B"))
+    # Segments of 1448 bytes.
+    assert small["reads"] > 12 * fast["reads"]
+    assert small["goodput_mbps"] == pytest.approx(fast["goodput_mbps"], rel=0.01)

@@ -31,8 +31,8 @@ s 400000 1 10000 65000 10
 s 500000 0 60000 70000 10
 s 500000 1 20000 65000 10
 p 200000 100000 4
-r 0 3
-r 1 1
+r 0 3 7
+r 1 1 2
 u 62500
 w 1
 d 60 85000 4
@@ -69,8 +69,8 @@ def options(**changed: object) -> dict[str, object]:
 def test_numbers(folder: Path) -> None:
     result = results.read(folder, spec.parse("drwa-classic", options()), KERNEL)
     assert result["flows"] == [
-        {"goodput_mbps": 0.96, "retransmits": 3, "start_s": 0.0},
-        {"goodput_mbps": 0.32, "retransmits": 1, "start_s": 0.0},
+        {"goodput_mbps": 0.96, "retransmits": 3, "reads": 7, "start_s": 0.0},
+        {"goodput_mbps": 0.32, "retransmits": 1, "reads": 2, "start_s": 0.0},
     ]
     assert result["goodput_mbps"] == 1.28
     assert result["jain"] == pytest.approx(1.28**2 / (2 * (0.96**2 + 0.32**2)), abs=1e-6)
@@ -143,6 +143,18 @@ def test_link_capacity_follows_events(folder: Path) -> None:
     assert result["series"]["link_mbps"] == [2.0, 3.0, 4.0, 0.0, 1.0]
     assert result["utilisation"] == pytest.approx(85000 * 8 / 1e6, abs=1e-6)
     assert result["config"]["events"] == events
+
+
+def test_link_capacity_without_outages(folder: Path) -> None:
+    path = folder / "link.down"
+    path.write_text("".join(f"{t}\n" for t in range(50, 501, 50)))
+    event = ["150ms outage=200ms"]
+    result = results.read(folder, spec.parse("stock", options(event=event)), KERNEL)
+    assert result["series"]["link_mbps"] == [2.0, 1.0, 0.0, 1.0, 2.0]
+    given = options(rate=None, trace=path, event=event)
+    result = results.read(folder, spec.parse("stock", given), KERNEL)
+    # An opportunity belongs to the interval that begins with it.
+    assert result["series"]["link_mbps"] == [0.12, 0.12, 0.0, 0.12, 0.24]
 
 
 def test_link_capacity_of_a_trace(folder: Path) -> None:

@@ -10,6 +10,16 @@
  *	   share one, but what an empty queue leaves unused is lost. The trace
  *	   starts again at its last instant.
  *
+ * What radio links do besides can be added:
+ *
+ *  reorder    a random packet is held back until up to LABLINK_OVERTAKERS later
+ *	       ones have crossed, as after a repeated transmission
+ *  ack_thin   of a run of pure ACKs of a connection only every n-th one passes,
+ *	       and the last one after a moment
+ *  promotion  the packet that ends a silence of both directions waits until the
+ *	       radio has left its idle state
+ *  outage     nothing crosses until it ends
+ *
  * Lengths are those of the IP packet, since a radio bearer carries no Ethernet
  * header. The waiting line is a child qdisc (bfifo unless an AQM is grafted).
  * Before the start instant the link is transparent, so that the base RTT can
@@ -17,15 +27,20 @@
  */
 #include <linux/ethtool.h>
 #include <linux/fs.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/kernel.h>
 #include <linux/kernel_read_file.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/prandom.h>
 #include <linux/skbuff.h>
+#include <linux/tcp.h>
 #include <linux/vmalloc.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sock.h>
+#include <net/tcp.h>
 
 /* Shared with the agent, kernel/lab/guest/agent.c. */
 enum {
@@ -35,12 +50,34 @@ enum {
 	TCA_LABLINK_LIMIT,	/* u32, bytes in the default child */
 	TCA_LABLINK_START,	/* u64, CLOCK_MONOTONIC ns */
 	TCA_LABLINK_PAD,
+	TCA_LABLINK_REORDER,	/* u32, packets per million */
+	TCA_LABLINK_ACK_THIN,	/* u32, ACKs of which one passes */
+	TCA_LABLINK_PROMOTION,	/* u64, ns that a wake-up takes, 0: none */
+	TCA_LABLINK_IDLE,	/* u64, ns of silence that let the radio sleep */
+	TCA_LABLINK_OUTAGE,	/* u64, ns from now on */
 	__TCA_LABLINK_MAX,
 };
 
 #define TCA_LABLINK_MAX		(__TCA_LABLINK_MAX - 1)
 #define LABLINK_OPPORTUNITY	1500	/* bytes, mahimahi's packet size */
 #define LABLINK_TRACE_MAX	(64 << 20)	/* bytes; 16 M opportunities */
+#define LABLINK_OVERTAKERS	5	/* packets, at most */
+#define LABLINK_HOLD_NS		(50 * NSEC_PER_MSEC)	/* RLC's t-Reordering */
+#define LABLINK_RUNS		64
+#define LABLINK_RUN_NS		(10 * NSEC_PER_MSEC)	/* an uplink grant's period */
+
+/* A run of pure ACKs, of which the newest is held back. */
+struct lablink_run {
+	struct sk_buff	*ack;
+	u32		count;
+};
+
+/* The radio of the guest's only phone serves two qdiscs, one a direction. */
+static struct {
+	spinlock_t	lock;		/* of the instants below */
+	u64		last_ns;	/* last packet in either direction */
+	u64		ready_ns;	/* end of the latest promotion */
+} lablink_radio = { .lock = __SPIN_LOCK_UNLOCKED(lablink_radio.lock) };
 
 struct lablink_sched_data {
 	struct Qdisc	*qdisc;		/* the waiting line */
@@ -57,6 +94,20 @@ struct lablink_sched_data {
 	bool		armed;		/* that opportunity is waited for */
 	u32		budget;		/* bytes left of the current opportunity */
 	u32		head_sent;	/* bytes of the head that crossed already */
+
+	u64		outage_end_ns;
+	u64		promotion_ns;
+	u64		idle_ns;
+
+	u32		reorder_ppm;
+	u32		overtakers;	/* packets that still pass the held one */
+	u64		held_until_ns;
+	struct sk_buff	*held;
+	struct rnd_state rnd;
+
+	u32		ack_thin;
+	u64		runs_until_ns;	/* when the runs' ACKs pass, 0: none is held */
+	struct lablink_run run[LABLINK_RUNS];
 };
 
 static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
@@ -64,21 +115,39 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_TRACE]	= { .type = NLA_NUL_STRING },
 	[TCA_LABLINK_LIMIT]	= { .type = NLA_U32 },
 	[TCA_LABLINK_START]	= { .type = NLA_U64 },
+	[TCA_LABLINK_REORDER]	= { .type = NLA_U32 },
+	[TCA_LABLINK_ACK_THIN]	= { .type = NLA_U32 },
+	[TCA_LABLINK_PROMOTION]	= { .type = NLA_U64 },
+	[TCA_LABLINK_IDLE]	= { .type = NLA_U64 },
+	[TCA_LABLINK_OUTAGE]	= { .type = NLA_U64 },
 };
 
-static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			   struct sk_buff **to_free)
+static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
+{
+	unsigned long flags;
+
+	if (!q->promotion_ns || now < q->start_ns)
+		return;
+	spin_lock_irqsave(&lablink_radio.lock, flags);
+	if (now > lablink_radio.last_ns + q->idle_ns)
+		lablink_radio.ready_ns = now + q->promotion_ns;
+	lablink_radio.last_ns = max(now, lablink_radio.ready_ns);
+	spin_unlock_irqrestore(&lablink_radio.lock, flags);
+}
+
+static u64 lablink_blocked_until(const struct lablink_sched_data *q)
+{
+	return q->promotion_ns ? max(q->outage_end_ns, lablink_radio.ready_ns) :
+				 q->outage_end_ns;
+}
+
+static int lablink_queue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
-	unsigned int len = skb->len - skb_network_offset(skb);
-	int ret;
+	unsigned int len = qdisc_pkt_len(skb);
+	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
 
-	/* The queue is the modem's or the base station's: TCP small queues,
-	 * which account for the sender's own device, do not see it.
-	 */
-	skb_orphan_partial(skb);
-	qdisc_skb_cb(skb)->pkt_len = len;
-	ret = qdisc_enqueue(skb, q->qdisc, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
 			qdisc_qstats_drop(sch);
@@ -89,16 +158,112 @@ static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	return NET_XMIT_SUCCESS;
 }
 
+static bool lablink_is_tcp(const struct sk_buff *skb)
+{
+	if (skb->protocol == htons(ETH_P_IP))
+		return ip_hdr(skb)->protocol == IPPROTO_TCP;
+	return skb->protocol == htons(ETH_P_IPV6) &&
+	       ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
+}
+
+/* An ACK with SACK, ECN's echo or MPTCP's options says something of its own. */
+static bool lablink_is_pure_ack(const struct sk_buff *skb)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+
+	return tcp_flag_byte(th) == TCPHDR_ACK &&
+	       __tcp_hdrlen(th) <= sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED &&
+	       skb->len == skb_transport_offset(skb) + __tcp_hdrlen(th);
+}
+
+static void lablink_end_run(struct Qdisc *sch, struct lablink_run *run,
+			    struct sk_buff **to_free)
+{
+	if (run->ack)
+		lablink_queue(run->ack, sch, to_free);
+	run->ack = NULL;
+	run->count = 0;
+}
+
+static int lablink_thin(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+			struct sk_buff **to_free)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	const struct tcphdr *th = tcp_hdr(skb);
+	struct lablink_run *run;
+	bool pure;
+
+	run = &q->run[(ntohs(th->source) ^ ntohs(th->dest)) % LABLINK_RUNS];
+	pure = lablink_is_pure_ack(skb);
+	/* Another connection in the same place ends the run too. */
+	if (!pure || (run->ack && (tcp_hdr(run->ack)->source != th->source ||
+				   tcp_hdr(run->ack)->dest != th->dest)))
+		lablink_end_run(sch, run, to_free);
+	if (!pure)
+		return lablink_queue(skb, sch, to_free);
+
+	if (run->ack)
+		__qdisc_drop(run->ack, to_free);
+	run->ack = skb;
+	if (++run->count >= q->ack_thin)
+		lablink_end_run(sch, run, to_free);
+	else if (!q->runs_until_ns)
+		q->runs_until_ns = now + LABLINK_RUN_NS;
+	return NET_XMIT_SUCCESS;
+}
+
+static void lablink_end_runs(struct Qdisc *sch)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *to_free = NULL;
+	int i;
+
+	for (i = 0; i < LABLINK_RUNS; i++)
+		lablink_end_run(sch, &q->run[i], &to_free);
+	q->runs_until_ns = 0;
+	kfree_skb_list(to_free);
+}
+
+static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			   struct sk_buff **to_free)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+
+	/* The queue is the modem's or the base station's: TCP small queues,
+	 * which account for the sender's own device, do not see it.
+	 */
+	skb_orphan_partial(skb);
+	qdisc_skb_cb(skb)->pkt_len = skb->len - skb_network_offset(skb);
+	lablink_radio_used(q, now);
+	if (q->ack_thin > 1 && now >= q->start_ns && lablink_is_tcp(skb))
+		return lablink_thin(skb, sch, now, to_free);
+	return lablink_queue(skb, sch, to_free);
+}
+
+/* Have the queue looked at again at @ns, or before when a held packet is due. */
+static void lablink_wait(struct lablink_sched_data *q, u64 ns)
+{
+	if (q->held)
+		ns = min(ns, q->held_until_ns);
+	if (q->runs_until_ns)
+		ns = min(ns, q->runs_until_ns);
+	if (ns != U64_MAX)
+		qdisc_watchdog_schedule_ns(&q->watchdog, ns);
+}
+
 /* True when the head may leave at @now; else the watchdog is set. */
 static bool lablink_rate_ready(struct lablink_sched_data *q, u32 len, u64 now)
 {
-	if (!q->rate_bps)
+	if (!q->rate_bps) {
+		lablink_wait(q, U64_MAX);
 		return false;
+	}
 	if (!q->tx_end_ns)
 		q->tx_end_ns = max(q->free_ns, now) +
 			       div64_u64((u64)len * 8 * NSEC_PER_SEC, q->rate_bps);
 	if (now < q->tx_end_ns) {
-		qdisc_watchdog_schedule_ns(&q->watchdog, q->tx_end_ns);
+		lablink_wait(q, q->tx_end_ns);
 		return false;
 	}
 	q->free_ns = q->tx_end_ns;
@@ -137,8 +302,7 @@ static bool lablink_trace_ready(struct lablink_sched_data *q, u32 len, u64 now)
 				lablink_next_opportunity(q);
 		q->armed = true;
 		if (now < lablink_opportunity_ns(q)) {
-			qdisc_watchdog_schedule_ns(&q->watchdog,
-						   lablink_opportunity_ns(q));
+			lablink_wait(q, lablink_opportunity_ns(q));
 			return false;
 		}
 		lablink_next_opportunity(q);
@@ -146,26 +310,76 @@ static bool lablink_trace_ready(struct lablink_sched_data *q, u32 len, u64 now)
 	}
 }
 
-static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
+/* The next packet that has crossed the line. */
+static struct sk_buff *lablink_cross(struct lablink_sched_data *q, u64 now)
 {
-	struct lablink_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = q->qdisc->ops->peek(q->qdisc);
-	u64 now;
 
 	if (!skb) {
 		q->budget = 0;
 		q->armed = false;
+		lablink_wait(q, U64_MAX);
 		return NULL;
 	}
-	now = ktime_get_ns();
 	if (now >= q->start_ns &&
 	    !(q->trace_ms ? lablink_trace_ready(q, qdisc_pkt_len(skb), now) :
 			    lablink_rate_ready(q, qdisc_pkt_len(skb), now)))
 		return NULL;
+	return qdisc_dequeue_peeked(q->qdisc);
+}
 
-	skb = qdisc_dequeue_peeked(q->qdisc);
+static bool lablink_hold_back(struct lablink_sched_data *q, struct sk_buff *skb,
+			      u64 now)
+{
+	if (now < q->start_ns || !q->reorder_ppm ||
+	    reciprocal_scale(prandom_u32_state(&q->rnd), 1000000) >= q->reorder_ppm)
+		return false;
+	q->overtakers = 1 + reciprocal_scale(prandom_u32_state(&q->rnd),
+					     LABLINK_OVERTAKERS);
+	q->held_until_ns = now + LABLINK_HOLD_NS;
+	q->held = skb;
+	return true;
+}
+
+static struct sk_buff *lablink_next(struct lablink_sched_data *q, u64 now)
+{
+	struct sk_buff *skb;
+
+	if (q->held && (!q->overtakers || now >= q->held_until_ns)) {
+		skb = q->held;
+		q->held = NULL;
+		return skb;
+	}
+	skb = lablink_cross(q, now);
+	if (skb && !q->held && lablink_hold_back(q, skb, now))
+		skb = lablink_cross(q, now);
+	if (skb && q->held)
+		q->overtakers--;
+	return skb;
+}
+
+static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+	u64 blocked_until = lablink_blocked_until(q);
+	struct sk_buff *skb;
+
+	if (now < blocked_until) {
+		/* The head starts over, and opportunities pass unused. */
+		q->tx_end_ns = 0;
+		q->head_sent = 0;
+		q->budget = 0;
+		q->armed = false;
+		qdisc_watchdog_schedule_ns(&q->watchdog, blocked_until);
+		return NULL;
+	}
+	if (q->runs_until_ns && now >= q->runs_until_ns)
+		lablink_end_runs(sch);
+	skb = lablink_next(q, now);
 	if (unlikely(!skb))
 		return NULL;
+	lablink_radio_used(q, now);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
 	qdisc_bstats_update(sch, skb);
@@ -176,8 +390,18 @@ static void lablink_reset(struct Qdisc *sch)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
 
+	int i;
+
 	qdisc_reset(q->qdisc);
 	qdisc_watchdog_cancel(&q->watchdog);
+	kfree_skb(q->held);
+	q->held = NULL;
+	for (i = 0; i < LABLINK_RUNS; i++) {
+		kfree_skb(q->run[i].ack);
+		q->run[i].ack = NULL;
+		q->run[i].count = 0;
+	}
+	q->runs_until_ns = 0;
 	q->tx_end_ns = 0;
 	q->head_sent = 0;
 	q->budget = 0;
@@ -235,6 +459,9 @@ static int lablink_change(struct Qdisc *sch, struct nlattr *opt,
 	sch_tree_lock(sch);
 	if (tb[TCA_LABLINK_RATE_BPS])
 		q->rate_bps = nla_get_u64(tb[TCA_LABLINK_RATE_BPS]);
+	if (tb[TCA_LABLINK_OUTAGE])
+		q->outage_end_ns = ktime_get_ns() +
+				   nla_get_u64(tb[TCA_LABLINK_OUTAGE]);
 	/* The head starts over at the new rate. */
 	q->tx_end_ns = 0;
 	q->free_ns = 0;
@@ -262,6 +489,16 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 		return err;
 	if (tb[TCA_LABLINK_LIMIT])
 		limit = nla_get_u32(tb[TCA_LABLINK_LIMIT]);
+	if (tb[TCA_LABLINK_REORDER]) {
+		q->reorder_ppm = nla_get_u32(tb[TCA_LABLINK_REORDER]);
+		prandom_seed_state(&q->rnd, get_random_u64());
+	}
+	if (tb[TCA_LABLINK_ACK_THIN])
+		q->ack_thin = nla_get_u32(tb[TCA_LABLINK_ACK_THIN]);
+	if (tb[TCA_LABLINK_PROMOTION] && tb[TCA_LABLINK_IDLE]) {
+		q->promotion_ns = nla_get_u64(tb[TCA_LABLINK_PROMOTION]);
+		q->idle_ns = nla_get_u64(tb[TCA_LABLINK_IDLE]);
+	}
 
 	q->qdisc = fifo_create_dflt(sch, &bfifo_qdisc_ops, limit, extack);
 	if (IS_ERR(q->qdisc)) {
@@ -270,7 +507,10 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 		return err;
 	}
 	qdisc_hash_add(q->qdisc, true);
-	return lablink_change(sch, opt, extack);
+	err = lablink_change(sch, opt, extack);
+	/* The radio is awake at the start. */
+	lablink_radio.last_ns = q->start_ns;
+	return err;
 }
 
 static void lablink_destroy(struct Qdisc *sch)
