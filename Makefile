@@ -17,6 +17,7 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: kernels
+	@kernel/lab/packages clang libclang-rt-dev valgrind
 	@$(CHECK)
 
 lint: packages

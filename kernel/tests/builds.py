@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds of the law, kernel/src/net/ipv4/tcp_drwa_core.c, in user space."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+KERNEL = TESTS.parent
+TOP = KERNEL.parent
+CORE = KERNEL / "src" / "net" / "ipv4" / "tcp_drwa_core.c"
+INCLUDES = [f"-I{TESTS / 'include'}", f"-I{KERNEL / 'src' / 'include'}"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+# The law wraps clocks and sequence numbers on purpose, but must never lose high bits.
+_SANITIZERS = (
+    "-fsanitize=address,undefined,unsigned-shift-base,"
+    "implicit-unsigned-integer-truncation,implicit-signed-integer-truncation"
+)
+
+
+def run(command: Sequence[str | Path]) -> str:
+    """Output of a tool; its complaint ends the program."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout.rstrip()}")
+    return done.stdout
+
+
+def fuzzer(folder: Path) -> Path:
+    """The libFuzzer harness, fuzz_core.c; only the law's own branches guide it."""
+    flags = ["-g", "-O2", *WARNINGS, *INCLUDES, _SANITIZERS, "-fno-sanitize-recover=all"]
+    # Comparisons with constants are few here, and tracing them costs half of the speed.
+    guide = ["-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=trace-cmp"]
+    core, harness, binary = folder / "core.o", folder / "harness.o", folder / "fuzz_core"
+    run(["clang", *flags, *guide, "-c", CORE, "-o", core])
+    run(["clang", *flags, "-c", TESTS / "fuzz_core.c", "-o", harness])
+    run(["clang", "-fsanitize=fuzzer", _SANITIZERS, core, harness, "-o", binary])
+    return binary
+
+
+def counted_fuzzer(folder: Path) -> Path:
+    """The harness with the law built for gcov; core.gcda appears beside it when it ran."""
+    core, harness, binary = folder / "core.o", folder / "harness.o", folder / "fuzz_core"
+    run(["gcc", "--coverage", "-O0", *INCLUDES, "-c", CORE, "-o", core])
+    run(["clang", "-O2", *INCLUDES, "-c", TESTS / "fuzz_core.c", "-o", harness])
+    gcov = run(["gcc", "-print-file-name=libgcov.a"]).strip()
+    run(["clang", "-fsanitize=fuzzer", core, harness, gcov, "-o", binary])
+    return binary
