@@ -176,7 +176,9 @@ def run(
         _option(
             "A change during the run, 'TIME NAME=VALUE': base-rtt=150ms, rate=1mbit (0mbit stops "
             "it), uplink-rate=1mbit, loss=1%, outage=2s (nothing crosses the link, either way), "
-            "lambda=2.0 (0 is off). Repeat for more.",
+            "lambda=2.0 (0 is off), interface=down or up (rmnet0), move=wlan0 (running connections "
+            "go on over a second link, like the first one and with λ off) or rmnet0 again. Repeat "
+            "for more.",
             "EVENT",
             "--event",
         ),
@@ -220,6 +222,49 @@ def run(
     uplink_buffer: Annotated[
         str | None, _option("Uplink queue, like --buffer.", "SIZE", "--uplink-buffer")
     ] = None,
+    rcvbuf: Annotated[
+        str | None,
+        _option(
+            "Bulk downloads set SO_RCVBUF to this; the kernel doubles it, for its own overhead.",
+            "SIZE",
+            "--rcvbuf",
+        ),
+    ] = None,
+    window_clamp: Annotated[
+        str | None,
+        _option("Bulk downloads set TCP_WINDOW_CLAMP to this.", "SIZE", "--window-clamp"),
+    ] = None,
+    mss: Annotated[
+        str | None,
+        _option(
+            "Bulk downloads set TCP_MAXSEG to this, 88 to 8960 bytes with TCP's options; the "
+            "links' MTU grows with it.",
+            "SIZE",
+            "--mss",
+        ),
+    ] = None,
+    no_timestamps: Annotated[
+        bool, typer.Option("--no-timestamps", help="The phone offers no TCP timestamps.")
+    ] = False,
+    no_window_scaling: Annotated[
+        bool, typer.Option("--no-window-scaling", help="The phone offers no window scaling.")
+    ] = False,
+    fastopen: Annotated[
+        bool,
+        typer.Option("--fastopen", help="TCP Fast Open: the phone sends data with its SYN."),
+    ] = False,
+    mptcp: Annotated[
+        bool,
+        typer.Option(
+            "--mptcp",
+            help="Bulk downloads over MPTCP, with a second subflow over wlan0, a link like the "
+            "first one.",
+        ),
+    ] = False,
+    accepted: Annotated[
+        bool,
+        typer.Option("--accepted", help="The server opens the bulk downloads' connections."),
+    ] = False,
     ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 instead of IPv4.")] = False,
     unpatched: Annotated[
         bool,
@@ -269,6 +314,14 @@ def run(
         "uplink-rate": uplink_rate,
         "uplink-trace": uplink_trace,
         "uplink-buffer": uplink_buffer,
+        "rcvbuf": rcvbuf,
+        "window-clamp": window_clamp,
+        "mss": mss,
+        "no-timestamps": no_timestamps,
+        "no-window-scaling": no_window_scaling,
+        "fastopen": fastopen,
+        "mptcp": mptcp,
+        "accepted": accepted,
         "ipv6": ipv6,
         "unpatched": unpatched,
         "seed": seed,

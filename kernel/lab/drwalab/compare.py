@@ -31,6 +31,7 @@ LINK_KEYS = (
     "ack_thin",
     "promotion",
     "reader",
+    "sockets",
     "upload",
     "ipv6",
     "events",
@@ -269,6 +270,8 @@ def link_label(result: Result) -> str:
         parts.append(f"promotion {c['promotion']}")
     if c.get("reader", "fast") != "fast":
         parts.append(f"reader {c['reader']}")
+    if c.get("sockets"):
+        parts.append(c["sockets"])
     if c.get("upload"):
         parts.append("an own upload")
     if c.get("objects"):

@@ -6,6 +6,8 @@
 
 Half of the base RTT lies on the way down, at srv0, and half on the way up, at net0. The agent puts
 the cellular link on cell0, and on rmnet0 when the uplink is limited too.
+
+Runs that need it have a second link, like the first one, from ap0 to the phone's wlan0.
 """
 
 from math import log
@@ -13,7 +15,7 @@ from random import Random
 
 from drwalab import units
 from drwalab.schemes import Limits
-from drwalab.spec import DEFAULTS, PACKET_BYTES, Event, Link, RunSpec
+from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, Event, Link, RunSpec
 
 KNOB = "/proc/sys/net/ipv4/conf/rmnet0/tcp_drwa_lambda"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
@@ -35,8 +37,8 @@ done
 # Fixed addresses and neighbours, so that nothing but the experiment's packets is on the wire.
 # Segments leave as single packets (gso_max_segs), since loss and queues count packets.
 join() { # host device mac, twice
-	ip link add "$2" netns "$1" address "$3" gso_max_segs 1 type veth \\
-		peer name "$5" netns "$4" address "$6" gso_max_segs 1
+	ip link add "$2" netns "$1" address "$3" mtu $mtu gso_max_segs 1 type veth \\
+		peer name "$5" netns "$4" address "$6" mtu $mtu gso_max_segs 1
 	for end in "$1 $2" "$4 $5"; do
 		ip -n "${end% *}" link set "${end#* }" addrgenmode none
 		ip -n "${end% *}" link set "${end#* }" up
@@ -80,6 +82,23 @@ for host in server phone; do
 done
 """
 
+_SECOND_LINK = """\
+join router ap0 02:00:00:00:03:01 phone wlan0 02:00:00:00:03:02
+addresses router ap0 fd00:3::1 10.0.3.1
+addresses phone wlan0 fd00:3::2 10.0.3.2
+neighbours router ap0 fd00:3::2 10.0.3.2 02:00:00:00:03:02
+neighbours phone wlan0 fd00:3::1 10.0.3.1 02:00:00:00:03:01
+ip -n phone route add default via 10.0.3.1 metric 100
+[ $no_ipv6 = 1 ] || ip -n phone route add default via fd00:3::1 metric 2000
+"""
+
+_MPTCP = """\
+for host in server phone; do
+	ip -n $host mptcp limits set subflow 1
+done
+ip -n phone mptcp endpoint add {address} dev wlan0 subflow
+"""
+
 
 def setup_script(spec: RunSpec) -> str:
     """The shell script that builds the network; for dash and iproute2 of Debian 12."""
@@ -88,11 +107,26 @@ def setup_script(spec: RunSpec) -> str:
         "#!/bin/sh",
         f"# {spec.name}",
         f"no_ipv6={0 if spec.ipv6 else 1}",
+        f"mtu={max(PACKET_BYTES, spec.sockets.mss_bytes + HEADER_BYTES)}",
         _HOSTS,
         f"# The phone: {spec.name}",
         f"put phone /proc/sys/net/ipv4/tcp_rmem '{_limits(spec.scheme.rmem)}'",
         f"put phone /proc/sys/net/ipv4/tcp_wmem '{_limits(wmem)}'",
     ]
+    if not spec.sockets.timestamps:
+        lines.append("put phone /proc/sys/net/ipv4/tcp_timestamps 0")
+    if not spec.sockets.window_scaling:
+        lines.append("put phone /proc/sys/net/ipv4/tcp_window_scaling 0")
+    if spec.sockets.fastopen:
+        # Data in the SYN without a cookie from an earlier connection, on every listener.
+        lines += [
+            f"put phone /proc/sys/net/ipv4/tcp_fastopen {0x1 | 0x4}",
+            f"put server /proc/sys/net/ipv4/tcp_fastopen {0x2 | 0x200 | 0x400}",
+        ]
+    if spec.has_second_link:
+        lines.append(_SECOND_LINK)
+    if spec.sockets.mptcp:
+        lines.append(_MPTCP.format(address="fd00:3::2" if spec.ipv6 else "10.0.3.2"))
     if spec.lambda_hundredths is not None:
         lines += [
             f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
@@ -134,6 +168,8 @@ def agent_spec(spec: RunSpec) -> str:
         up = Link(UNLIMITED_BPS, None, units.parse_bytes(DEFAULTS["uplink-buffer"]))
     if up:
         lines.append(_link("up", up))
+    if spec.has_second_link:
+        lines.append(_link("second", spec.down))
     if spec.promotion:
         lines.append(f"promotion_us {spec.promotion.wake_us}")
         lines.append(f"idle_us {spec.promotion.idle_us}")
@@ -144,7 +180,16 @@ def agent_spec(spec: RunSpec) -> str:
             "child tc -n router qdisc replace dev cell0 parent 1:1 handle 10: "
             f"{spec.aqm} limit {packets}"
         )
+    sizes = {
+        "rcvbuf": spec.sockets.rcvbuf_bytes,
+        "window_clamp": spec.sockets.window_clamp_bytes,
+        "mss": spec.sockets.mss_bytes,
+    }
+    lines += [f"{name} {size}" for name, size in sizes.items() if size]
     flags = {
+        "fastopen": spec.sockets.fastopen,
+        "mptcp": spec.sockets.mptcp,
+        "accepted": spec.sockets.accepted,
         "keep_alive": spec.keep_alive,
         "upload": spec.upload,
         "ipv6": spec.ipv6,
@@ -177,7 +222,7 @@ def trace_name(direction: str) -> str:
 def _link(direction: str, link: Link) -> str:
     words = [direction, str(link.rate_bps or 0), str(link.buffer_bytes)]
     if link.trace:
-        words.append(f"{RESULTS}/{trace_name(direction)}")
+        words.append(f"{RESULTS}/{trace_name('down' if direction == 'second' else direction)}")
     return " ".join(words)
 
 
@@ -201,8 +246,48 @@ def _event_action(spec: RunSpec, event: Event, base_rtt_us: int, loss_ppm: int) 
             return f"up {event.value}"
         case "outage":
             return f"outage {event.value}"
+        case "interface":
+            return " && ".join(_interface(spec, up=event.value == 1))
+        case "move":
+            return " && ".join(_move(spec, to_wlan0=event.value == 1))
         case "lambda":
             return f"ip netns exec phone sh -c 'echo {event.value} > {KNOB}'"
         case _:
             # netem takes a change as its whole new state.
             return " && ".join(_propagation("change", spec, base_rtt_us, loss_ppm))
+
+
+def _interface(spec: RunSpec, up: bool) -> list[str]:
+    """Taking rmnet0 down, or bringing it up with what the kernel forgot of it."""
+    if not up:
+        return ["ip -n phone link set rmnet0 down"]
+    router = "lladdr 02:00:00:00:02:01 dev rmnet0 nud permanent"
+    lines = [
+        "ip -n phone link set rmnet0 up",
+        f"ip -n phone neigh replace 10.0.2.1 {router}",
+        "ip -n phone route replace default via 10.0.2.1",
+    ]
+    if spec.ipv6:
+        lines += [
+            "ip -n phone addr replace fd00:2::2/64 dev rmnet0 nodad",
+            f"ip -n phone neigh replace fd00:2::1 {router}",
+            "ip -n phone route replace default via fd00:2::1",
+        ]
+    return lines
+
+
+def _move(spec: RunSpec, to_wlan0: bool) -> list[str]:
+    """The way of the phone's packets, whose addresses stay those of rmnet0."""
+    gateway, device = ("3", "wlan0") if to_wlan0 else ("2", "rmnet0")
+    lines = []
+    families = [("10.0.2.2", "10.0.{}.{}")]
+    if spec.ipv6:
+        families.append(("fd00:2::2", "fd00:{}::{}"))
+    for phone, address in families:
+        if to_wlan0:
+            lines.append(f"ip -n router route replace {phone} via {address.format(3, 2)} dev ap0")
+        else:
+            lines.append(f"ip -n router route del {phone}")
+        via = f"via {address.format(gateway, 1)} dev {device}"
+        lines.append(f"ip -n phone route replace default {via}")
+    return lines

@@ -7,6 +7,7 @@ command gives the same bytes.
 
 import json
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -153,6 +154,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "flows": spec.flows,
         "flow_gap_s": spec.flow_gap_us / 1e6,
         "reader": str(spec.reader),
+        "sockets": shlex.join(spec.sockets.words()),
         "duration_s": spec.duration_us / 1e6,
         "upload": spec.upload,
         "objects": list(spec.object_bytes),
@@ -314,7 +316,8 @@ def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]]
     for seconds, us, text in _ROUND.findall(path.read_text()):
         fields = dict(pair.split("=", 1) for pair in text.split() if "=" in pair)
         columns["t_s"].append((int(seconds) * 1_000_000 + int(us) - start_us) / 1e6)
-        columns["flow"].append(flow_of.get(int(fields["sport"]), -1))
+        ports = (int(fields["sport"]), int(fields["dport"]))
+        columns["flow"].append(next((flow_of[p] for p in ports if p in flow_of), -1))
         columns["rtt_ms"].append(int(fields["rtt_us"]) / 1e3)
         columns["rtt_min_ms"].append(int(fields["rtt_min_us"]) / 1e3)
         columns["cwnd_bytes"].append(int(fields["cwnd"]))

@@ -29,6 +29,11 @@ ARRIVALS = ("think", "poisson")
 LAMBDA_RANGE = (100, 1000)
 SAMPLE_US = 100_000
 PACKET_BYTES = 1500
+# IPv6 and TCP without options.
+HEADER_BYTES = 60
+
+# What an application can ask of its socket, in bytes. Beyond them the kernel takes another value.
+_SIZES = {"rcvbuf": (2304, 1 << 29), "window-clamp": (1152, 1 << 30), "mss": (88, 8960)}
 
 # Sizes of arrays in the guest's agent.
 MAX_FLOWS = 256
@@ -60,7 +65,7 @@ class SpecError(Exception):
 
 @dataclass(frozen=True)
 class Event:
-    """A change during the run; the value is in us, bit/s, ppm or hundredths."""
+    """A change during the run; the value is in us, bit/s, ppm, hundredths, or one of a choice."""
 
     at_us: int
     what: str
@@ -70,6 +75,19 @@ class Event:
         return f"{units.show_time(self.at_us)} {self.what}={_EVENT_SHOWN[self.what](self.value)}"
 
 
+# The choices of an event, by their numbers.
+_CHOICES = {"interface": ("down", "up"), "move": ("rmnet0", "wlan0")}
+
+
+def _choice(what: str) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if text not in _CHOICES[what]:
+            raise ValueError(f"'{text}' is neither {' nor '.join(_CHOICES[what])}")
+        return _CHOICES[what].index(text)
+
+    return number
+
+
 _EVENT_PARSERS: dict[str, Callable[[str], int]] = {
     "base-rtt": units.parse_time_us,
     "rate": units.parse_rate_bps,
@@ -77,7 +95,7 @@ _EVENT_PARSERS: dict[str, Callable[[str], int]] = {
     "loss": units.parse_percent_ppm,
     "lambda": units.parse_hundredths,
     "outage": units.parse_time_us,
-}
+} | {what: _choice(what) for what in _CHOICES}
 _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "base-rtt": units.show_time,
     "rate": units.show_rate,
@@ -85,7 +103,7 @@ _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "loss": units.show_percent,
     "lambda": units.show_hundredths,
     "outage": units.show_time,
-}
+} | {what: choices.__getitem__ for what, choices in _CHOICES.items()}
 
 
 @dataclass(frozen=True)
@@ -138,6 +156,39 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Sockets:
+    """What the phone's host and the sockets of bulk downloads have that others have not.
+
+    Sizes are in bytes, and 0 where an application does not set them.
+    """
+
+    rcvbuf_bytes: int
+    window_clamp_bytes: int
+    mss_bytes: int
+    timestamps: bool
+    window_scaling: bool
+    fastopen: bool
+    mptcp: bool
+    accepted: bool
+
+    def words(self) -> list[str]:
+        sizes = {
+            "--rcvbuf": self.rcvbuf_bytes,
+            "--window-clamp": self.window_clamp_bytes,
+            "--mss": self.mss_bytes,
+        }
+        flags = {
+            "--no-timestamps": not self.timestamps,
+            "--no-window-scaling": not self.window_scaling,
+            "--fastopen": self.fastopen,
+            "--mptcp": self.mptcp,
+            "--accepted": self.accepted,
+        }
+        words = [w for name, size in sizes.items() if size for w in (name, units.show_bytes(size))]
+        return words + [name for name, given in flags.items() if given]
+
+
+@dataclass(frozen=True)
 class RunSpec:
     """One run. Times are in us, sizes in bytes, rates in bit/s, λ in hundredths, loss in ppm."""
 
@@ -158,6 +209,7 @@ class RunSpec:
     flows: int
     flow_gap_us: int
     reader: Reader
+    sockets: Sockets
     duration_us: int
     upload: bool
     object_bytes: tuple[int, ...]
@@ -174,6 +226,10 @@ class RunSpec:
         """Whether the uplink has to wait for the radio even when it has no rate."""
         outage = any(event.what == "outage" for event in self.events)
         return outage or self.promotion is not None
+
+    @property
+    def has_second_link(self) -> bool:
+        return self.sockets.mptcp or any(event.what == "move" for event in self.events)
 
     @property
     def name(self) -> str:
@@ -217,6 +273,7 @@ class RunSpec:
             words += ["--object", units.show_bytes(size)]
         if self.object_bytes:
             words += ["--arrival", self.arrival, "--think", units.show_time(self.think_us)]
+        words += self.sockets.words()
         for event in self.events:
             words += ["--event", str(event)]
         flags = {
@@ -306,6 +363,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         flows=options.whole("flows", 0, MAX_FLOWS),
         flow_gap_us=options.parse("flow-gap", units.parse_time_us),
         reader=_reader(options),
+        sockets=_sockets(options),
         duration_us=options.positive("duration", units.parse_time_us),
         upload=bool(options.get("upload")),
         object_bytes=_objects(options.get("object") or []),
@@ -394,6 +452,30 @@ def _reader(options: _Options) -> Reader:
     return Reader(kind, tuple(values))
 
 
+def _sockets(options: _Options) -> Sockets:
+    sizes = {}
+    for name, (low, high) in _SIZES.items():
+        size = options.optional(name, units.parse_bytes)
+        if options.given(name) and not low <= size <= high:
+            raise SpecError(f"--{name}: {size} B is out of {low} to {high} bytes")
+        sizes[name] = size
+    sockets = Sockets(
+        rcvbuf_bytes=sizes["rcvbuf"],
+        window_clamp_bytes=sizes["window-clamp"],
+        mss_bytes=sizes["mss"],
+        timestamps=not options.get("no-timestamps"),
+        window_scaling=not options.get("no-window-scaling"),
+        fastopen=bool(options.get("fastopen")),
+        mptcp=bool(options.get("mptcp")),
+        accepted=bool(options.get("accepted")),
+    )
+    if sockets.accepted and sockets.fastopen:
+        raise SpecError("--accepted: --fastopen concerns connections that the phone opens")
+    if sockets.mptcp and (sockets.fastopen or sockets.mss_bytes or sockets.window_clamp_bytes):
+        raise SpecError("--mptcp: not with --fastopen, --mss or --window-clamp")
+    return sockets
+
+
 def _objects(texts: list[str]) -> tuple[int, ...]:
     if len(texts) > MAX_OBJECTS:
         raise SpecError(f"--object: more than {MAX_OBJECTS}")
@@ -441,6 +523,10 @@ def _check(spec: RunSpec) -> None:
         raise SpecError(f"--unpatched: the scheme {spec.scheme.name} needs the patched kernel")
     if spec.reader.kind != "fast" and not spec.flows:
         raise SpecError("--reader: needs bulk downloads, --flows")
+    if spec.sockets.accepted and (spec.reader.kind != "fast" or not spec.flows):
+        raise SpecError("--accepted: needs bulk downloads, --flows, and a fast reader")
+    if spec.sockets.mss_bytes + HEADER_BYTES > spec.down.buffer_bytes:
+        raise SpecError(f"--buffer: holds no packet with an MSS of {spec.sockets.mss_bytes} B")
     for event in spec.events:
         _check_event(spec, event)
     outages = [event for event in spec.events if event.what == "outage"]
@@ -465,5 +551,7 @@ def _check_event(spec: RunSpec, event: Event) -> None:
         raise SpecError(f"--event '{event}': needs --rate")
     if event.what == "uplink-rate" and (spec.up is None or spec.up.rate_bps is None):
         raise SpecError(f"--event '{event}': needs --uplink-rate")
+    if event.what in _CHOICES and spec.object_bytes:
+        raise SpecError(f"--event '{event}': not with --object")
     if event.what == "lambda" and not spec.scheme.uses_drwa:
         raise SpecError(f"--event '{event}': needs the scheme drwa or drwa-classic")

@@ -19,7 +19,7 @@
  *   p sent_us rtt_us number		answered probe
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   q t_us backlog_bytes		downlink queue
- *   f flow port			local port of a download on the phone
+ *   f flow port			port of the end that opened a download
  *   o start_us fct_us bytes		fetched object
  *   w count				objects still being fetched, at the end
  *   v start_us fct_us bytes		segment of a burst reader
@@ -58,6 +58,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
 #ifndef TCP_CONGESTION
 #define TCP_CONGESTION 13
 #endif
@@ -107,7 +110,6 @@ enum reader {
 struct conn {
 	enum kind kind;
 	int fd;
-	int flow;
 	uint64_t received, reads;
 	uint64_t left;		/* object: bytes still to send or to receive */
 	uint64_t size;		/* object: bytes to ask for */
@@ -150,13 +152,15 @@ static struct {
 	uint64_t size[MAX_SIZES];
 	struct request_at *request;
 	struct event event[MAX_EVENTS];
-	struct link_spec down, up;
+	struct link_spec down, up, second;
+	int rcvbuf, window_clamp, mss;
 	char cc[32], phone_cc[32], child[512];
-	bool ipv6, upload, keep_alive, pcap, trace;
+	bool ipv6, upload, keep_alive, pcap, trace, fastopen, mptcp, accepted;
 } spec = {
 	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
 	.down = { .ns = "router", .dev = "cell0" },
 	.up = { .ns = "phone", .dev = "rmnet0" },
+	.second = { .ns = "router", .dev = "ap0" },
 	.cc = "cubic",
 	.phone_cc = "cubic",
 };
@@ -228,34 +232,58 @@ static void watch(struct conn *c, uint32_t events)
 }
 
 /* Addresses: 10.0.1.1 / fd00:1::1 server, 10.0.2.2 / fd00:2::2 phone. */
-static socklen_t server_address(struct sockaddr_storage *ss, int port)
+static socklen_t address_of(const char *ns, struct sockaddr_storage *ss, int port)
 {
+	bool phone = !strcmp(ns, "phone");
+
 	memset(ss, 0, sizeof(*ss));
 	if (spec.ipv6) {
 		struct sockaddr_in6 *a = (void *)ss;
 
 		a->sin6_family = AF_INET6;
 		a->sin6_port = htons(port);
-		inet_pton(AF_INET6, "fd00:1::1", &a->sin6_addr);
+		inet_pton(AF_INET6, phone ? "fd00:2::2" : "fd00:1::1", &a->sin6_addr);
 		return sizeof(*a);
 	} else {
 		struct sockaddr_in *a = (void *)ss;
 
 		a->sin_family = AF_INET;
 		a->sin_port = htons(port);
-		inet_pton(AF_INET, "10.0.1.1", &a->sin_addr);
+		inet_pton(AF_INET, phone ? "10.0.2.2" : "10.0.1.1", &a->sin_addr);
 		return sizeof(*a);
 	}
 }
 
-static int new_socket(int type)
+static bool is_bulk(enum kind kind)
 {
+	return kind == LISTEN_BULK || kind == BULK_SENDER || kind == BULK_READER;
+}
+
+static int new_socket(enum kind kind)
+{
+	bool udp = kind == PROBE_CLIENT || kind == PROBE_ECHO;
 	int fd = socket(spec.ipv6 ? AF_INET6 : AF_INET,
-			type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+			(udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			spec.mptcp && is_bulk(kind) ? IPPROTO_MPTCP : 0);
 
 	if (fd < 0)
 		die("socket");
 	return fd;
+}
+
+static void set_option(int fd, int level, int option, int value)
+{
+	if (value && setsockopt(fd, level, option, &value, sizeof(value)))
+		die("socket option %d of level %d", option, level);
+}
+
+/* What an application on the phone can ask for. */
+static void set_reader_options(int fd)
+{
+	/* As SO_RCVBUF, without the limit of net.core.rmem_max. */
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, spec.rcvbuf);
+	set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, spec.window_clamp);
+	set_option(fd, IPPROTO_TCP, TCP_MAXSEG, spec.mss);
 }
 
 static void set_cc(int fd, const char *cc)
@@ -264,22 +292,24 @@ static void set_cc(int fd, const char *cc)
 		die("congestion control %s", cc);
 }
 
-static void serve(enum kind kind, int port)
+static void serve(const char *ns, enum kind kind, int port)
 {
 	struct conn *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage ss;
 	int one = 1;
 
+	enter(ns);
 	c->kind = kind;
-	c->fd = new_socket(kind == PROBE_ECHO ? SOCK_DGRAM : SOCK_STREAM);
+	c->fd = new_socket(kind);
 	setsockopt(c->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(c->fd, (void *)&ss, server_address(&ss, port)))
+	if (bind(c->fd, (void *)&ss, address_of(ns, &ss, port)))
 		die("bind %d", port);
-	if (kind != PROBE_ECHO) {
+	if (kind == LISTEN_BULK && spec.accepted)
+		set_reader_options(c->fd);
+	else if (kind != PROBE_ECHO)
 		set_cc(c->fd, spec.cc);
-		if (listen(c->fd, MAX_FLOWS))
-			die("listen %d", port);
-	}
+	if (kind != PROBE_ECHO && listen(c->fd, MAX_FLOWS))
+		die("listen %d", port);
 	watch(c, EPOLLIN);
 }
 
@@ -297,14 +327,21 @@ static int local_port(int fd, bool peer)
 
 static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events)
 {
+	bool phone = kind != BULK_SENDER;
 	struct sockaddr_storage ss;
-	socklen_t len = server_address(&ss, port);
+	socklen_t len = address_of(phone ? "server" : "phone", &ss, port);
 
-	enter("phone");
+	enter(phone ? "phone" : "server");
 	c->kind = kind;
-	c->fd = new_socket(kind == PROBE_CLIENT ? SOCK_DGRAM : SOCK_STREAM);
+	c->fd = new_socket(kind);
 	if (kind == UPLOAD_SENDER)
 		set_cc(c->fd, spec.phone_cc);
+	if (kind == BULK_SENDER)
+		set_cc(c->fd, spec.cc);
+	if (kind == BULK_READER)
+		set_reader_options(c->fd);
+	if (kind == BULK_READER || kind == OBJECT_CLIENT)
+		set_option(c->fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, spec.fastopen);
 	if (connect(c->fd, (void *)&ss, len) && errno != EINPROGRESS)
 		die("connect to port %d", port);
 	watch(c, events);
@@ -320,15 +357,21 @@ static void accept_all(struct conn *l)
 		if (l->kind == LISTEN_BULK) {
 			int port = local_port(fd, true);
 
-			for (i = 0; i < spec.flows; i++)
-				if (local_port(readers[i].fd, false) == port)
+			for (i = 0; i < next_flow; i++)
+				if (local_port((spec.accepted ? senders : readers)[i].fd,
+					       false) == port)
 					break;
-			if (i == spec.flows) {
+			if (i == next_flow) {
 				close(fd);
 				continue;
 			}
+			if (spec.accepted) {
+				readers[i].kind = BULK_READER;
+				readers[i].fd = fd;
+				watch(&readers[i], EPOLLIN);
+				continue;
+			}
 			c = &senders[i];
-			c->flow = i;
 			c->kind = spec.reader == READER_BURST ? OBJECT_SERVER : BULK_SENDER;
 			c->fd = fd;
 			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
@@ -687,7 +730,7 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u32(r, LINK_REORDER, l->reorder_ppm);
 	if (l->ack_thin)
 		put_u32(r, LINK_ACK_THIN, l->ack_thin);
-	if (spec.promotion_us) {
+	if (spec.promotion_us && l != &spec.second) {
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
 		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
 	}
@@ -943,11 +986,12 @@ static int64_t flow_start_us(void)
 
 static void start_flow(void)
 {
-	struct conn *c = &readers[next_flow];
+	int i = next_flow;
+	struct conn *c = &readers[i], *opener = spec.accepted ? &senders[i] : c;
 	int64_t start_us = flow_start_us();
 	int64_t pause_us = t0_us + spec.reader_number[0];
 
-	c->flow = next_flow++;
+	next_flow++;
 	c->next_us = INT64_MAX;
 	if (spec.reader == READER_SLOW)
 		c->next_us = start_us;
@@ -955,10 +999,17 @@ static void start_flow(void)
 		c->next_us = start_us > pause_us ? start_us : pause_us;
 	else if (spec.reader == READER_BURST)
 		next_segment(c, start_us);
-	connect_to(c, BULK_READER, PORT_BULK,
-		   spec.reader == READER_SLOW ? 0 :
-		   spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN);
-	fprintf(raw, "f %d %d\n", c->flow, local_port(c->fd, false));
+	if (spec.accepted)
+		connect_to(opener, BULK_SENDER, PORT_BULK, EPOLLOUT | EPOLLET);
+	else
+		connect_to(c, BULK_READER, PORT_BULK,
+			   spec.reader == READER_SLOW ? 0 :
+			   spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET :
+							 EPOLLIN);
+	/* The SYN of a fast open needs data to carry. */
+	if (spec.fastopen && !c->size && send(c->fd, chunk, 1, MSG_NOSIGNAL) < 0)
+		die("fast open");
+	fprintf(raw, "f %d %d\n", i, local_port(opener->fd, false));
 }
 
 static void run(void)
@@ -1186,6 +1237,20 @@ static void parse_spec(const char *path)
 			parse_link(&spec.down, value);
 		else if (!strcmp(line, "up"))
 			parse_link(&spec.up, value);
+		else if (!strcmp(line, "second"))
+			parse_link(&spec.second, value);
+		else if (!strcmp(line, "rcvbuf"))
+			spec.rcvbuf = atoi(value);
+		else if (!strcmp(line, "window_clamp"))
+			spec.window_clamp = atoi(value);
+		else if (!strcmp(line, "mss"))
+			spec.mss = atoi(value);
+		else if (!strcmp(line, "fastopen"))
+			spec.fastopen = true;
+		else if (!strcmp(line, "mptcp"))
+			spec.mptcp = true;
+		else if (!strcmp(line, "accepted"))
+			spec.accepted = true;
 		else if (!strcmp(line, "child"))
 			snprintf(spec.child, sizeof(spec.child), "%s", value);
 		else if (!strcmp(line, "event"))
@@ -1246,11 +1311,10 @@ int main(void)
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	timer.fd = timer_fd;
-	enter("server");
-	serve(LISTEN_BULK, PORT_BULK);
-	serve(LISTEN_OBJECT, PORT_OBJECT);
-	serve(LISTEN_UPLOAD, PORT_UPLOAD);
-	serve(PROBE_ECHO, PORT_PROBE);
+	serve(spec.accepted ? "phone" : "server", LISTEN_BULK, PORT_BULK);
+	serve("server", LISTEN_OBJECT, PORT_OBJECT);
+	serve("server", LISTEN_UPLOAD, PORT_UPLOAD);
+	serve("server", PROBE_ECHO, PORT_PROBE);
 	connect_to(&probe, PROBE_CLIENT, PORT_PROBE, EPOLLIN);
 	measure_base();
 
@@ -1260,6 +1324,8 @@ int main(void)
 		create_link(&spec.down);
 	if (spec.up.set)
 		create_link(&spec.up);
+	if (spec.second.set)
+		create_link(&spec.second);
 	if (spec.child[0])
 		shell(spec.child);
 	if (spec.pcap) {

@@ -92,6 +92,7 @@ def run(
             "ack_thin": None,
             "promotion": None,
             "reader": "fast",
+            "sockets": "",
             "upload": False,
             "ipv6": False,
             "events": [],

@@ -115,8 +115,16 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "lambda": "2.5",
         "seed": "7",
     }
+    changes = ["1s interface=down", "2s interface=up", "3s move=wlan0", "4s move=rmnet0"]
+    sockets: list[dict[str, object]] = [
+        {"rcvbuf": "64kB", "window-clamp": "30kB", "mss": "536B", "fastopen": True},
+        {"no-timestamps": True, "no-window-scaling": True, "accepted": True},
+        {"mptcp": True, "rcvbuf": "1MB"},
+        {"event": changes},
+    ]
     readers = ("slow:2mbit", "pause:20s/10s", "small:100B")
     wanted = [
+        *(spec.parse("stock", MINIMAL | each) for each in sockets),
         *(spec.parse("stock", MINIMAL | {"reader": reader}) for reader in readers),
         spec.parse("drwa-classic", given),
         spec.parse("static:100kB", MINIMAL | {"unpatched": True}),
@@ -222,6 +230,26 @@ WRONG = [
     (
         "--scheme stock --rate 1mbit --event '2s outage=3s' --event '4s outage=1s'",
         "--event '4s outage=1s': begins before the end of '2s outage=3s'",
+    ),
+    ("--scheme stock --rate 1mbit --mss 87", "--mss: 87 B is out of 88 to 8960 bytes"),
+    ("--scheme stock --rate 1mbit --mss 9kB", "--mss: 9000 B is out of 88 to 8960 bytes"),
+    (
+        "--scheme stock --rate 1mbit --mss 8960 --buffer 2kB",
+        "--buffer: holds no packet with an MSS",
+    ),
+    ("--scheme stock --rate 1mbit --rcvbuf 0", "--rcvbuf: 0 B is out of 2304 to 536870912 bytes"),
+    ("--scheme stock --rate 1mbit --window-clamp x", "--window-clamp: 'x' is not a number"),
+    ("--scheme stock --rate 1mbit --accepted --fastopen", "--accepted: --fastopen concerns"),
+    ("--scheme stock --rate 1mbit --accepted --reader small:1", "--accepted: needs bulk downloads"),
+    ("--scheme stock --rate 1mbit --mptcp --mss 100", "--mptcp: not with --fastopen, --mss or"),
+    (
+        "--scheme stock --rate 1mbit --event '1s interface=off'",
+        "--event '1s interface=off': 'off' is neither down nor up",
+    ),
+    ("--scheme stock --rate 1mbit --event '1s move=eth0'", "'eth0' is neither rmnet0 nor wlan0"),
+    (
+        "--scheme stock --rate 1mbit --object 8kB --event '1s interface=down'",
+        "--event '1s interface=down': not with --object",
     ),
     ("--scheme stock --rate 1mbit --seed -1", "--seed: '-1' is not a whole number"),
     ("--scheme stock --rate 1mbit --uplink-buffer 9kB", "--uplink-buffer: needs --uplink-rate"),
