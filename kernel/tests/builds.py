@@ -49,3 +49,15 @@ def counted_fuzzer(folder: Path) -> Path:
     gcov = run(["gcc", "-print-file-name=libgcov.a"]).strip()
     run(["clang", "-fsanitize=fuzzer", core, harness, gcov, "-o", binary])
     return binary
+
+
+def costed(folder: Path) -> Path:
+    """Plays stories under callgrind; the law is built as for a 64-bit x86 kernel."""
+    kernel = ["-O2", "-std=gnu11", "-fno-strict-aliasing", "-fno-strict-overflow"]
+    kernel += ["-fno-delete-null-pointer-checks", "-fstack-protector-strong"]
+    kernel += ["-fcf-protection=branch", "-mno-sse", "-mno-80387", "-mno-red-zone"]
+    kernel += ["-mpreferred-stack-boundary=3"]
+    core, binary = folder / "core.o", folder / "cost_core"
+    run(["gcc", "-g", "-fno-pie", *kernel, *WARNINGS, *INCLUDES, "-c", CORE, "-o", core])
+    run(["gcc", "-O2", "-no-pie", *WARNINGS, *INCLUDES, TESTS / "cost_core.c", core, "-o", binary])
+    return binary

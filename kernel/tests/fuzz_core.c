@@ -283,6 +283,7 @@ struct honest {
 	u32 cwnd;
 	bool patient;
 	bool new;
+	enum drwa_law law;
 	/* What a hostile neighbour forges. */
 	bool neighbour;
 	u32 forged_rtt_us;
@@ -303,6 +304,7 @@ static void take_honest(struct story *s, struct honest *h)
 	h->patient = flags < 16;
 	h->neighbour = flags & 2;
 	h->new = flags & 4;
+	h->law = flags & 8 ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
 	h->base_us = 20000 + (take_byte(s) << 11);
 	/* 0.3 to 100 Mb/s */
 	rate = 37500 + take_number(s) % (12500000 - 37500);
@@ -390,15 +392,20 @@ static void settles(struct world *w, struct honest *h)
 	if (2 * max(h->bdp, (FLOOR_MSS + CUSHION_MSS) * c->mss) > FIELD_MAX << c->wscale)
 		return;
 	h->cwnd = c->mss;
-	if (h->new || c->d.law != DRWA_LAW_DELAY)
-		drwa_reset(&c->d, DRWA_LAW_DELAY);
-	w->law = DRWA_LAW_DELAY;
+	if (h->new || c->d.law != h->law)
+		drwa_reset(&c->d, h->law);
+	w->law = h->law;
 	if (c->lambda < SETTLE_LAMBDA)
 		c->lambda = SETTLE_LAMBDA;
 	/* What was offered before is used up. */
 	c->kernel_wnd = min(FIRST_WND, FIELD_MAX << c->wscale);
 	c->rcv_wup = c->rcv_nxt;
 	c->rcv_wnd = 0;
+	if (h->law == DRWA_LAW_CLASSIC) {
+		/* It starves on links that its past makes look slow: bounds alone count. */
+		honest_block(w, h, c, neighbour);
+		return;
+	}
 	for (blocks = 0; settling_us < SETTLE_US || blocks < SETTLE_BLOCKS; blocks++) {
 		b = honest_block(w, h, c, neighbour);
 		if (!h->patient && link_used(h, &b) && queue_short(h, &b, c))

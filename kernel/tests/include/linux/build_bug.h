@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _DRWA_TEST_BUILD_BUG_H
+#define _DRWA_TEST_BUILD_BUG_H
+
+#include <assert.h>
+
+#endif
