@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The control law, kernel/src/net/ipv4/tcp_drwa_core.c, in this process."""
+
+import ctypes
+import functools
+import tempfile
+from pathlib import Path
+
+import builds
+
+DELAY, CLASSIC = 0, 1
+START, GAUGE, HOLD, DRAIN = 0, 1, 2, 3
+MSS = 1448
+U32 = 1 << 32
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The law with its undefined behaviour trapped; drwa_...() and the functions of state.c."""
+    with tempfile.TemporaryDirectory() as name:
+        output = Path(name) / "core.so"
+        flags = ["-O1", *builds.WARNINGS, *builds.INCLUDES, "-shared", "-fPIC"]
+        flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        builds.run(["gcc", *flags, builds.CORE, builds.TESTS / "state.c", "-o", output])
+        loaded = ctypes.CDLL(str(output))
+    loaded.drwa_due.restype = ctypes.c_bool
+    return loaded
+
+
+class Link:
+    """struct drwa_link"""
+
+    def __init__(self) -> None:
+        self.memory = ctypes.create_string_buffer(library().link_size())
+
+    @property
+    def q_us(self) -> int:
+        return int(library().link_q_us(self.memory)) % U32
+
+    def set_queue(self, q_us: int, seen_us: int) -> None:
+        library().link_set_queue(self.memory, q_us % U32, seen_us % U32)
+
+
+class Law:
+    """One connection: a clock in us, the next byte expected, and struct drwa."""
+
+    def __init__(self, law: int, lambda_: int, link: Link | None = None) -> None:
+        self.memory = ctypes.create_string_buffer(library().state_size())
+        self.link = link or Link()
+        self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
+        library().drwa_reset(self.memory, law)
+        library().state_set_lambda(self.memory, lambda_)
+
+    def _member(self, name: str) -> int:
+        return int(library()[f"state_{name}"](self.memory)) % U32
+
+    @property
+    def wnd(self) -> int:
+        return self._member("wnd")
+
+    @property
+    def rtt_us(self) -> int:
+        return self._member("rtt_us")
+
+    @property
+    def rtt_min_us(self) -> int:
+        return self._member("rtt_min_us")
+
+    @property
+    def lambda_(self) -> int:
+        return self._member("lambda")
+
+    @property
+    def phase(self) -> int:
+        return self._member("phase")
+
+    def sample(self, rtt_us: int, owd_us: int = 0) -> None:
+        now_us, owd_us = self.now_us % U32, owd_us % U32
+        if self.rtt_us:
+            library().drwa_sample(self.memory, rtt_us, owd_us)
+        else:
+            rcv_nxt = self.rcv_nxt % U32
+            library().drwa_start(self.memory, self.link.memory, now_us, rcv_nxt, rtt_us, owd_us)
+
+    def due(self) -> bool:
+        return bool(library().drwa_due(self.memory, self.now_us % U32))
+
+    def round(self, mss: int = MSS) -> int:
+        now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32
+        library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
+        return self.wnd

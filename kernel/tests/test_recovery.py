@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The delay law on a link of constant rate, after something went wrong.
+
+A sender fills what it may, up to a buffer; TCP's right edge never moves back.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+
+from law import DELAY, MSS, U32, Law, Link
+
+RATE_BPS = 10e6
+FIRST_WINDOW = 65_535
+
+
+@dataclass
+class Round:
+    """What one RTT brought."""
+
+    end_us: int
+    rtt_us: int
+    received: int
+
+
+class Download:
+    """A connection over the link: one call of rtt() is one RTT."""
+
+    def __init__(self, lambda_: int = 150, link: Link | None = None) -> None:
+        self.law = Law(DELAY, lambda_, link)
+        self.rate_bps = RATE_BPS
+        self.base_us = 100_000
+        self.mss = MSS
+        self.buffer_bytes = 4_000_000
+        self.clock_offset_us = 12_345
+        self.tick_us = 1000
+        self.edge = self.law.rcv_nxt + FIRST_WINDOW
+        self.cwnd = 10 * MSS
+        self.rounds: list[Round] = []
+
+    def connect(self) -> None:
+        """The SYN ACK's sample, which finds no queue."""
+        self.law.now_us += self.base_us
+        self._sample(self.base_us)
+
+    def rtt(self) -> None:
+        law = self.law
+        received = min(self.cwnd, self.edge - law.rcv_nxt) // self.mss * self.mss
+        rtt_us = max(self.base_us, int(received * 8e6 / self.rate_bps))
+        law.now_us += rtt_us
+        law.rcv_nxt += received
+        self._sample(rtt_us)
+        if law.due():
+            law.round(self.mss)
+        # What the kernel would offer stays ahead of the sender.
+        window = law.wnd or max(4 * received, FIRST_WINDOW)
+        self.edge = max(self.edge, law.rcv_nxt + window)
+        bdp = int(self.rate_bps * self.base_us / 8e6)
+        self.cwnd = min(2 * self.cwnd, bdp + self.buffer_bytes)
+        self.rounds.append(Round(law.now_us, rtt_us, received))
+
+    def _sample(self, rtt_us: int) -> None:
+        """The sender's clock ticks, and TSval is taken for milliseconds."""
+        sent_us = self.law.now_us - (rtt_us - self.base_us) + self.clock_offset_us
+        self.law.sample(rtt_us, self.law.now_us - sent_us // self.tick_us * 1000)
+
+    def run(self, seconds: float) -> None:
+        end_us = self.law.now_us + int(seconds * 1e6)
+        while self.law.now_us < end_us:
+            self.rtt()
+
+    def since(self, seconds: float) -> list[Round]:
+        """The rounds of the last seconds."""
+        return [r for r in self.rounds if r.end_us > self.law.now_us - int(seconds * 1e6)]
+
+    def goodput(self, seconds: float) -> float:
+        """Share of the link that the last seconds used."""
+        rounds = self.since(seconds)
+        time_us = sum(r.rtt_us for r in rounds)
+        return sum(r.received for r in rounds) * 8e6 / (self.rate_bps * time_us)
+
+    def rtts(self, seconds: float) -> float:
+        """Mean RTT of the last seconds, in base RTTs."""
+        rounds = self.since(seconds)
+        return sum(r.rtt_us for r in rounds) / len(rounds) / self.base_us
+
+
+def settled(base_us: int = 100_000, lambda_: int = 150) -> Download:
+    download = Download(lambda_)
+    download.base_us = base_us
+    download.connect()
+    download.run(20)
+    return download
+
+
+@pytest.mark.parametrize("base_us", [20_000, 50_000, 100_000, 300_000])
+@pytest.mark.parametrize("times", [1.2, 1.35, 1.5, 1.6, 1.8, 2, 3, 5, 10])
+@pytest.mark.parametrize("lambda_", [125, 150, 200])
+def test_a_longer_path_is_found(base_us: int, times: float, lambda_: int) -> None:
+    """Handover: the link is used again within 5 s (some RTTs on a long path), queue short in 20."""
+    download = settled(base_us, lambda_)
+    download.base_us = int(base_us * times)
+    download.run(5 + 20 * download.base_us / 1e6)
+    download.run(15)
+    assert download.goodput(15) > 0.9
+    download.run(20)
+    assert download.rtts(20) < lambda_ / 100 * 1.25
+
+
+@pytest.mark.parametrize("times", [2, 5, 10])
+def test_a_shorter_path_is_found(times: float) -> None:
+    download = settled(300_000)
+    download.base_us = int(300_000 / times)
+    download.run(20)
+    download.run(20)
+    assert download.goodput(20) > 0.95
+    assert download.rtts(20) < 2
+
+
+@pytest.mark.parametrize("minutes", [5, 30, 36, 60, 71, 120])
+def test_a_phone_that_slept(minutes: int) -> None:
+    """The local clock stops in suspend, the sender's does not: the one-way delay falls by hours."""
+    download = settled()
+    download.clock_offset_us += minutes * 60_000_000
+    download.run(10)
+    assert download.goodput(8) > 0.9
+    download.run(20)
+    assert download.rtts(10) < 1.75
+
+
+def test_small_segments_leave_the_floor() -> None:
+    """A window of a few segments of 88 bytes is no trap, whatever the rate is rounded to."""
+    download = Download()
+    download.mss, download.cwnd = 88, 880
+    download.rate_bps, download.base_us = 300e3, 340_000
+    download.connect()
+    download.run(10)
+    download.base_us = 900_000
+    download.run(10)
+    download.base_us = 340_000
+    download.run(20)
+    download.run(20)
+    assert download.goodput(20) > 0.9
+
+
+@pytest.mark.parametrize("q_us", [100_000, 1_000_000, 1 << 30, U32 - 1])
+def test_a_queue_that_another_one_claims_stops_nobody(q_us: int) -> None:
+    """One megabyte at 10 Mb/s takes 0.8 s of the link; what a hostile neighbour adds is little."""
+
+    def seconds(claimed_us: int) -> float:
+        download = Download()
+        download.connect()
+        start_us = download.law.now_us
+        done = download.law.rcv_nxt + 1_000_000
+        link = download.law.link
+        while download.law.rcv_nxt < done:
+            link.set_queue(claimed_us, download.law.now_us)
+            download.rtt()
+        return (download.law.now_us - start_us) / 1e6
+
+    assert seconds(q_us) < 1.25 * seconds(0)
