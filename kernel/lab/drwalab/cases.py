@@ -8,9 +8,19 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from drwalab import output, spec
+import typer
+
+from drwalab import ltelink, output, spec, units
 from drwalab.results import Result
+from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec, SpecError
+
+TRACES_OPTION = typer.Option(
+    "--traces",
+    metavar="FOLDER",
+    envvar="DRWA_TRACES",
+    help="Folder of recorded downlinks, *.down in mahimahi's format, for cases that want them.",
+)
 
 CASES = Path(__file__).resolve().parents[1] / "cases.toml"
 
@@ -24,17 +34,19 @@ class Case:
     about: str
     settled_s: float | None
     specs: list[RunSpec]
+    # What of the case cannot run here, and why.
+    skipped: list[str]
 
 
-def load(path: Path = CASES) -> dict[str, Case]:
-    """All cases by name."""
-    table = tomllib.loads(path.read_text())
-    return {name: _case(name, entry) for name, entry in table.items()}
+def load(recorded: Path | None = None) -> dict[str, Case]:
+    """All cases by name, with the recorded traces of a folder; raises SpecError."""
+    table = tomllib.loads(CASES.read_text())
+    return {name: _case(name, entry, recorded) for name, entry in table.items()}
 
 
-def choose(names: list[str]) -> list[Case]:
+def choose(names: Sequence[str], recorded: Path | None = None) -> list[Case]:
     """The cases of these names; raises SpecError."""
-    known = load()
+    known = load(recorded)
     for name in names:
         if name not in known:
             raise SpecError(f"case '{name}' is unknown: choose from {', '.join(known)}")
@@ -58,17 +70,56 @@ def _provenance(result: Result) -> Any:
     return result["provenance"]
 
 
-def _case(name: str, entry: Mapping[str, Any]) -> Case:
-    specs = [each for part in entry["parts"] for each in _expand(part)]
-    return Case(name, " ".join(entry["about"].split()), entry.get("settled"), specs)
+def _case(name: str, entry: Mapping[str, Any], recorded: Path | None) -> Case:
+    skipped: list[str] = []
+    specs: list[RunSpec] = []
+    for part in entry["parts"]:
+        values = {key: _choices(key, value) for key, value in part.items()}
+        if "trace" in values:
+            values["trace"] = _traces(values, recorded, skipped)
+        specs += _expand(values)
+    about = " ".join(entry["about"].split())
+    return Case(name, about, entry.get("settled"), specs, list(dict.fromkeys(skipped)))
 
 
-def _expand(part: Mapping[str, Any]) -> Iterator[RunSpec]:
+def _choices(key: str, value: Any) -> list[Any]:
+    """The values that an option is given in turn."""
+    if key in _LISTS:
+        return value if isinstance(value[0], list) else [value]
+    return value if isinstance(value, list) else [value]
+
+
+def _traces(
+    values: Mapping[str, list[Any]], recorded: Path | None, skipped: list[str]
+) -> list[Path]:
+    """Files for "recorded", all downlinks in the folder of traces, and "generated:SEED"."""
+    found: list[Path] = []
+    for name in values["trace"]:
+        kind, _, seed = name.partition(":")
+        if kind == "generated":
+            found += [_generated(int(seed), duration) for duration in values["duration"]]
+            continue
+        paths = sorted(recorded.glob("*.down")) if recorded else []
+        if not paths:
+            place = f"{recorded} has no *.down" if recorded else "no folder of traces is given"
+            skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
+        found += paths
+    return found
+
+
+def _generated(seed: int, duration: str) -> Path:
+    """The generated link, as long as the run."""
+    seconds = units.parse_time_us(duration) // 1_000_000
+    path = cache_dir() / "traces" / f"lte-seed{seed}-{seconds}s.down"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        text = "".join(f"{t}\n" for t in ltelink.opportunities(seed, seconds))
+        output.write_whole(path, text)
+    return path
+
+
+def _expand(values: dict[str, list[Any]]) -> Iterator[RunSpec]:
     """A run for each combination of the values given; links vary slowest, λ fastest."""
-    values = {
-        key: value if isinstance(value, list) and key not in _LISTS else [value]
-        for key, value in part.items()
-    }
     phone = {key: values.pop(key, [None]) for key in ("scheme", "lambda")}
     for link in product(*values.values()):
         options = dict(zip(values, link, strict=True))

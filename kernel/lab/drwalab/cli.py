@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from drwalab import cases, errors, ltelink, output, pool, results, schemes, spec, traces, units
+from drwalab import cases, errors, ltelink, output, pool, results, schemes, spec, units
+from drwalab import traces as link_traces
+from drwalab.campaign import campaign
 from drwalab.demo import demo
 from drwalab.kernels import kernel_app
 from drwalab.picture import picture
@@ -24,6 +26,7 @@ case_app = typer.Typer(no_args_is_help=True, help="Named runs: the paper's figur
 app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
 app.add_typer(case_app, name="case")
 app.add_typer(trace_app, name="trace")
+app.command()(campaign)
 app.command()(demo)
 app.command()(report)
 app.command()(picture)
@@ -372,10 +375,13 @@ def _runs(count: int) -> str:
 
 
 @case_app.command("list")
-def case_list() -> None:
+def case_list(traces: Annotated[Path | None, cases.TRACES_OPTION] = None) -> None:
     """List the cases."""
-    for case in cases.load().values():
-        print(f"{case.name} ({_runs(len(case.specs))})\n  {case.about}")
+    with errors.reported():
+        for case in cases.load(traces).values():
+            print(f"{case.name} ({_runs(len(case.specs))})\n  {case.about}")
+            for reason in case.skipped:
+                print(f"  Not run: {reason}")
 
 
 @case_app.command("run")
@@ -386,16 +392,19 @@ def case_run(
         Path | None,
         typer.Option(metavar="FOLDER", help="Write each case's table to FOLDER/NAME.md too."),
     ] = None,
+    traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
 ) -> None:
     """Run cases and print a table for each."""
     everything: list[results.Result] = []
     with errors.reported():
-        chosen = cases.choose(names)
+        chosen = cases.choose(names, traces)
         _check_json(json)
         if record and not record.is_dir():
             raise SpecError(f"--record: {record} is no folder")
         pool.find_kernels([each for case in chosen for each in case.specs])
         for case in chosen:
+            for reason in case.skipped:
+                print(f"{case.name}: not run: {reason}", file=sys.stderr)
             start = time.monotonic()
             found = pool.run_specs(case.specs)
             everything += found
@@ -418,7 +427,7 @@ def trace_info(
 ) -> None:
     """Print the length, the mean rate and the hash of a trace."""
     with errors.reported():
-        trace = traces.load(file)
+        trace = link_traces.load(file)
     output.describe(
         {
             "length": f"{trace.period_ms / 1000:g} s",

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Several runs in parallel, one guest per CPU."""
 
+import gzip
+import hashlib
+import json
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,10 +22,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from drwalab import guest, kernels, results
 from drwalab.guest import Cancelled
 from drwalab.kernels import Kernel
+from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec
 
 SHOW_S = 0.2
 PCAPS = ("server.pcap", "phone.pcap")
+# What decides, besides the kernel and the agent, which result a command has.
+DECIDING = ("guest.py", "network.py", "results.py", "schemes.py", "traces.py")
 
 
 def find_kernels(specs: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
@@ -30,8 +37,10 @@ def find_kernels(specs: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
     return {key: kernels.find(*key) for key in wanted}
 
 
-def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str, Any]]:
-    """The results of these runs, in their order.
+def run_specs(
+    specs: Sequence[RunSpec], progress: bool = True, reuse: bool = False
+) -> list[dict[str, Any]]:
+    """The results of these runs, in their order; with reuse, those of earlier runs where possible.
 
     Raises KernelMissing before any guest boots, and GuestError when one fails (the rest end then).
     """
@@ -43,6 +52,10 @@ def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str,
     def one(number: int) -> dict[str, Any]:
         spec = specs[number]
         kernel = builds[spec.kernel, spec.flavour]
+        kept = _kept(spec, kernel, agent) if reuse else None
+        if kept and kept.exists():
+            done_s[number] = spec.duration_us / 1e6
+            return _read_kept(kept)
 
         def reached(seconds: float) -> None:
             done_s[number] = seconds
@@ -55,6 +68,8 @@ def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str,
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         done_s[number] = spec.duration_us / 1e6
+        if kept:
+            _keep(kept, result)
         return result
 
     with ThreadPoolExecutor(max_workers=guest.CPUS) as threads:
@@ -68,6 +83,31 @@ def run_specs(specs: Sequence[RunSpec], progress: bool = True) -> list[dict[str,
     if failed:
         raise failed
     return [job.result() for job in jobs]
+
+
+def _kept(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
+    """Where a run's result is kept, by everything that it depends on."""
+    code = sorted(Path(__file__).parent.glob("*.py"))
+    links = [link.trace.sha256 for link in (spec.down, spec.up) if link and link.trace]
+    words = [kernel.key, agent.parent.name, spec.command(), repr(spec.scheme), *links]
+    digest = hashlib.sha256("\n".join(words).encode())
+    for path in code:
+        if path.name in DECIDING:
+            digest.update(path.read_bytes())
+    return cache_dir() / "results" / f"{digest.hexdigest()[:24]}.json.gz"
+
+
+def _keep(path: Path, result: dict[str, Any]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(gzip.compress(json.dumps(result).encode(), compresslevel=4))
+    Path(file.name).replace(path)
+
+
+def _read_kept(path: Path) -> dict[str, Any]:
+    result = json.loads(gzip.decompress(path.read_bytes()))
+    assert isinstance(result, dict)
+    return result
 
 
 def _failed(job: Future[dict[str, Any]]) -> bool:

@@ -489,10 +489,11 @@ def _objects(texts: list[str]) -> tuple[int, ...]:
 def _events(texts: list[str]) -> tuple[Event, ...]:
     if len(texts) > MAX_EVENTS:
         raise SpecError(f"--event: more than {MAX_EVENTS}")
-    return tuple(sorted((_event(text) for text in texts), key=lambda event: event.at_us))
+    return tuple(sorted((parse_event(text) for text in texts), key=lambda event: event.at_us))
 
 
-def _event(text: str) -> Event:
+def parse_event(text: str) -> Event:
+    """A change from its text, "TIME NAME=VALUE"; raises SpecError."""
     at, _, change = text.strip().partition(" ")
     what, equals, value = change.strip().partition("=")
     if not equals or what not in _EVENT_PARSERS:

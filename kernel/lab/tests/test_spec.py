@@ -134,7 +134,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     for run in wanted:
         _, *words = shlex.split(run.command())
         if run.down.trace:
-            words[words.index("--trace") + 1] = str(trace)
+            words[words.index("--trace") + 1] = str(run.down.trace.path)
         asked.clear()
         assert lab("", *words, "--json", "-").code == 0
         assert asked == [run]

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`lab campaign`: the runs of every row of the table of targets, and what became of them."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from drwalab import cases, errors, output, pool, targets
+from drwalab.cases import Case
+from drwalab.results import Result
+from drwalab.spec import SpecError
+from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
+
+DOCUMENT = Path(__file__).resolve().parents[1] / "results" / "campaign.md"
+HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a target: the worst link and how many are right; nothing without links."""
+
+    row: str
+    case: str
+    what: str
+    bound: str
+    reach: bool
+    met: bool
+    worst: float | None
+    where: str | None
+    links_met: int
+    links: int
+    values: dict[str, float]
+
+    def cells(self) -> tuple[str, ...]:
+        if self.worst is None:
+            return (self.row, self.what, self.bound, "–", "no run", "–", "not run")
+        word = "met" if self.met else "missed"
+        return (
+            self.row,
+            self.what,
+            self.bound,
+            f"{self.worst:.3f}",
+            str(self.where),
+            f"{self.links_met} of {self.links}",
+            f"{word} (to reach for)" if self.reach else word,
+        )
+
+
+def judge(target: Target, groups: Sequence[Group]) -> Verdict:
+    values = {}
+    for group in groups:
+        try:
+            value = target.measure(group)
+        except Missing:
+            continue
+        if value is not None:
+            values[group.label] = round(float(value), 4)
+    where = min(values, key=lambda label: target.margin(values[label]), default=None)
+    met = sum(target.met(value) for value in values.values())
+    return Verdict(
+        row=target.row,
+        case=target.case,
+        what=target.what,
+        bound=target.bound,
+        reach=target.reach,
+        met=bool(values) and met == len(values),
+        worst=None if where is None else values[where],
+        where=where,
+        links_met=met,
+        links=len(values),
+        values=values,
+    )
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a case came to, without the runs' series."""
+
+    case: Case
+    verdicts: list[Verdict]
+    players: list[tuple[str, ...]]
+    runs: list[dict[str, Any]]
+    kernels: list[str]
+
+
+def _row(case: Case, found: Sequence[Result]) -> Row:
+    groups = targets.groups(found)
+    kept = ("series", "drwa")
+    kernels = {
+        f"{p['kernel_release']}, patches {', '.join(i[:12] for i in p['patch_ids'])}"
+        for p in (result["provenance"] for result in found)
+    }
+    return Row(
+        case=case,
+        verdicts=[judge(target, groups) for target in TARGETS if target.case == case.name],
+        players=_players(groups),
+        runs=[{k: v for k, v in result.items() if k not in kept} for result in found],
+        kernels=sorted(kernels),
+    )
+
+
+def _players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
+    """Each player over the links that it shares with stock: means of the ratios."""
+    names = dict.fromkeys(name for group in groups for name in group.players)
+    rows: list[tuple[str, ...]] = []
+    for name in names:
+        shared = [g for g in groups if g.has(name) and g.has(targets.STOCK)]
+        goodput, delay, completion = [], [], []
+        for g in shared:
+            if g.config["flows"] and g.mean(targets.STOCK, targets.goodput):
+                goodput.append(
+                    g.mean(name, targets.goodput) / g.mean(targets.STOCK, targets.goodput)
+                )
+            if all(r["rtt_ms"]["p95"] for r in g.runs(name)):
+                delay.append(g.mean(name, lambda r: targets.p95(r) / targets.base_ms(r)))
+            if g.config["objects"] and all(r["objects"]["count"] for r in g.runs(name)):
+                completion.append(g.mean(name, lambda r: float(r["objects"]["mean_fct_ms"])))
+        means = [float(np.mean(v)) if v else None for v in (goodput, delay, completion)]
+        rows.append(
+            (
+                name,
+                str(len(shared)),
+                output.number(means[0], 3),
+                output.number(means[1], 2),
+                output.number(means[2], 0),
+            )
+        )
+    return rows
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def document(rows: Sequence[Row], took_s: float) -> str:
+    """The verdicts, then each case's players side by side."""
+    verdicts = [v for row in rows for v in row.verdicts]
+    cells = [v.cells() for v in verdicts]
+    cells += [(row, text, "", "–", "–", "–", "tested there") for row, text in ELSEWHERE.items()]
+    cells.sort(key=lambda c: int(c[0]))
+    required = [v for v in verdicts if not v.reach]
+    met = sum(v.met for v in required)
+    runs = sum(len(row.runs) for row in rows)
+    parts = [
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
+        "# Campaign\n"
+        f"{met} of {len(required)} targets are met. A target holds on every link of its case; the "
+        "table has the worst one. Ratios are of the default law (`drwa`), to what the target "
+        "names; [targets.py](../drwalab/targets.py) has the formulae.\n\n"
+        f"{_table(HEADS, cells)}\n"
+        "The players of each case over the links that they share with stock: goodput of stock's "
+        "and p95 RTT of the base RTT, each the mean of the links' ratios, and the mean time to "
+        "fetch an object.\n"
+    ]
+    heads = ("Player", "Links", "Goodput", "p95 RTT", "Fetch, ms")
+    for row in rows:
+        parts.append(f"## {row.case.name}\n{row.case.about}\n\n{_table(heads, row.players)}")
+        parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]
+    kernels = sorted({kernel for row in rows for kernel in row.kernels})
+    parts.append(
+        f"Kernel: {'; '.join(kernels)}. Repeat it with `kernel/lab/lab campaign`; "
+        f"{runs} runs, this time in {took_s / 60:.0f} min.\n"
+    )
+    return "\n".join(parts)
+
+
+def _choose(rows: Sequence[str], recorded: Path | None) -> list[Case]:
+    names = {t.row: t.case for t in TARGETS}
+    for row in rows:
+        if row in ELSEWHERE:
+            raise SpecError(f"--row: {row} is {ELSEWHERE[row]}")
+        if row not in names:
+            raise SpecError(f"--row: '{row}' is unknown: choose from {', '.join(names)}")
+    return cases.choose([name for row, name in names.items() if not rows or row in rows], recorded)
+
+
+def campaign(
+    row: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBER", help="A row of the table of targets alone. Repeat for more."
+        ),
+    ] = None,
+    traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
+    json_file: Annotated[
+        Path,
+        typer.Option("--json", metavar="FILE", help="Verdicts and numbers of each run, as JSON."),
+    ] = Path("out/campaign.json"),
+    document_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--document",
+            metavar="FILE",
+            help="The verdicts as a document. Default, unless --row is given: "
+            "kernel/lab/results/campaign.md.",
+        ),
+    ] = None,
+) -> None:
+    """Run the cases of all targets and judge them; runs that were made before are reused."""
+    start = time.monotonic()
+    done: list[Row] = []
+    with errors.reported():
+        chosen = _choose(row or [], traces)
+        if document_file is None and not row:
+            document_file = DOCUMENT
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        for path in (json_file, document_file):
+            if path and (problem := output.check_writable(path)):
+                raise SpecError(problem)
+        pool.find_kernels([each for case in chosen for each in case.specs])
+        for case in chosen:
+            for reason in case.skipped:
+                print(f"{case.name}: not run: {reason}", file=sys.stderr)
+            print(f"{case.name}: {len(case.specs)} runs", file=sys.stderr, flush=True)
+            done.append(_row(case, pool.run_specs(case.specs, reuse=True)))
+            for verdict in done[-1].verdicts:
+                print("  ".join(verdict.cells()), flush=True)
+    content = [
+        {"case": r.case.name, "verdicts": [asdict(v) for v in r.verdicts], "runs": r.runs}
+        for r in done
+    ]
+    output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
+    if document_file:
+        output.write_whole(document_file, document(done, time.monotonic() - start))
+        print(f"\nThe document: {document_file}")

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The judge of `lab campaign`, on made-up results, and what the command does with them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Lab
+from drwalab import campaign, cases, guest, kernels, pool, results, spec, targets
+from drwalab.spec import RunSpec
+from drwalab.targets import TARGETS, Group, Target
+from synthetic import run
+
+Result = dict[str, Any]
+
+
+def result(scheme: str, goodput: float = 10.0, p95: float = 100.0, **config: Any) -> Result:
+    r = run(scheme, scheme, lam=2.0, duration_s=60, **config)
+    r["goodput_mbps"] = goodput
+    r["rtt_ms"]["p95"] = p95
+    for name in ("goodput_mbps", "rwnd_bytes"):
+        r["series"][name] = [goodput] * 600
+    r["series"]["flow_goodput_mbps"] = [[goodput] * 600]
+    return r
+
+
+def group(*results: Result) -> Group:
+    (one,) = targets.groups(results)
+    return one
+
+
+def at(*parts: tuple[float, float]) -> list[float]:
+    """A series of a minute from (until_s, value)."""
+    return [next(value for until, value in parts if i / 10 < until) for i in range(600)]
+
+
+def test_groups_join_seeds_and_part_links() -> None:
+    seeds = [result("drwa", goodput, seed=seed) for seed, goodput in ((1, 9.0), (2, 11.0))]
+    near = [result("stock"), *seeds]
+    far = [result("stock", base_ms=200), result("drwa", base_ms=200)]
+    first, second = targets.groups([*near, *far])
+    assert first.mean("drwa", targets.goodput) == 10.0
+    assert len(second.runs("drwa")) == 1
+    assert second.config["base_rtt_ms"] == 200
+    # Switching λ does not make it another link.
+    switched = result("drwa", events=["20s lambda=0"])
+    assert len(targets.groups([result("stock"), switched])) == 1
+
+
+def test_players() -> None:
+    bbr, codel = result("stock", cc="bbr"), result("stock")
+    codel["aqm"] = "codel"
+    names = [targets.player(r) for r in (result("stock"), bbr, codel, result("android-lte"))]
+    assert names == ["stock", "bbr", "codel", "android-lte"]
+
+
+def test_worst_link_decides() -> None:
+    target = Target("2", "b02-constant", "goodput", targets.goodput_of("stock"), 0.99)
+    good = [result("stock", 10), result("drwa", 9.95)]
+    bad = [result("stock", 10, base_ms=200), result("drwa", 9.8, base_ms=200)]
+    assert campaign.judge(target, targets.groups(good)).met
+    verdict = campaign.judge(target, targets.groups([*good, *bad]))
+    assert (verdict.met, verdict.worst, verdict.links_met, verdict.links) == (False, 0.98, 1, 2)
+    assert verdict.where is not None and "base RTT 200 ms" in verdict.where
+    assert "missed" in verdict.cells()[-1]
+    # The least delay is the best.
+    delay = Target("1", "b01-traces", "p95", targets.p95_of("stock"), at_most=0.25)
+    runs = [result("stock", p95=400), result("drwa", p95=80)]
+    runs += [result("stock", p95=400, base_ms=9), result("drwa", p95=120, base_ms=9)]
+    verdict = campaign.judge(delay, targets.groups(runs))
+    assert (verdict.met, verdict.worst) == (False, 0.3)
+
+
+def test_a_link_without_the_peer_is_no_link() -> None:
+    target = Target("1", "b01-traces", "BBR", targets.goodput_of("bbr"), 1.0)
+    verdict = campaign.judge(target, targets.groups([result("stock"), result("drwa")]))
+    assert (verdict.met, verdict.worst, verdict.links) == (False, None, 0)
+    assert verdict.cells()[-1] == "not run"
+
+
+def stepped(what: str, p95_after: float) -> tuple[Result, Result]:
+    events = [f"20s {what}=100ms" if what == "base-rtt" else f"20s {what}=1mbit"]
+    stock, law = result("stock", events=events), result("drwa", events=events)
+    sent_s = law["series"]["rtt"]["t_s"]
+    # A step is followed by twenty seconds of something else.
+    law["series"]["rtt"]["ms"] = [p95_after if t >= 40 else 1000.0 for t in sent_s]
+    return stock, law
+
+
+def test_steps() -> None:
+    stock, law = stepped("base-rtt", 130)
+    assert targets.rtt_after_rtt_steps(group(stock, law)) == pytest.approx(1.3)
+    law["series"]["flow_goodput_mbps"] = [at((25, 0.0), (60, 9.0))]
+    assert targets.goodput_after_rtt_steps(group(stock, law)) == pytest.approx(0.9)
+    stock, law = stepped("rate", 150)
+    assert targets.p95_after_rate_steps(group(stock, law)) == pytest.approx(1000 / 50)
+    law["config"]["events"] = stock["config"]["events"] = ["30s rate=1mbit"]
+    assert targets.p95_after_rate_steps(group(stock, law)) == pytest.approx(3)
+
+
+def test_settled_rtt() -> None:
+    law = result("drwa")
+    times = law["series"]["rtt"]["t_s"]
+    law["series"]["rtt"]["ms"] = [65.0 if t >= 30 else 500.0 for t in times]
+    assert targets.settled_rtt_of_base(group(law)) == pytest.approx(1.3)
+
+
+def test_objects() -> None:
+    stock, law = result("stock"), result("drwa")
+    for r, times in ((stock, (100.0, 400.0)), (law, (90.0, 420.0))):
+        r["objects"]["by_size"] = [
+            {"size_bytes": size, "mean_fct_ms": ms}
+            for size, ms in zip((16000, 64000), times, strict=True)
+        ]
+    assert targets.completion_of_stock(group(stock, law)) == pytest.approx(1.05)
+
+
+def test_fairness_and_late_flows() -> None:
+    law = result("drwa", flows=2)
+    law["flows"] = [{"start_s": 0.0}, {"start_s": 20.0}]
+    law["series"]["flow_goodput_mbps"] = [at((30, 9.0), (60, 6.0)), at((30, 0.0), (60, 3.0))]
+    assert targets.fairness(group(law)) == pytest.approx(81 / (2 * 45))
+    assert targets.fairness(group(result("drwa"))) is None
+    assert targets.p95_shared(group(result("drwa", flows=64))) is None
+
+
+def test_readers() -> None:
+    stock, law = result("stock", reader="slow:2mbit"), result("drwa", reader="slow:2mbit")
+    # 2 Mb/s over 50 ms are 12500 bytes.
+    law["series"]["rwnd_bytes"] = at((5, 0), (60, 10_000))
+    assert targets.window_of_need(group(stock, law)) == pytest.approx(0.8)
+    law["series"]["flow_goodput_mbps"] = [at((10, 2.0), (13, 0.0), (60, 2.0))]
+    assert targets.longer_silence_s(group(stock, law)) == pytest.approx(3)
+    for r, ms in ((stock, 500.0), (law, 400.0)):
+        r["segments"] = {"mean_fct_ms": ms}
+    assert targets.work_of_stock(group(stock, law)) == pytest.approx(1.25)
+
+
+def test_switching_off() -> None:
+    stock, law = result("stock"), result("drwa", events=["20s lambda=1.5", "40s lambda=0"])
+    law["series"]["rtt"]["ms"] = [100.0] * len(law["series"]["rtt"]["t_s"])
+    stock["series"]["rwnd_bytes"] = [1000] * 600
+    law["series"]["rwnd_bytes"] = at((40.2, 100), (60, 900))
+    assert targets.window_after_off(group(stock, law)) == pytest.approx(0.9)
+    law["series"]["rwnd_bytes"] = at((40.5, 100), (60, 900))
+    assert targets.window_after_off(group(stock, law)) == pytest.approx(0.1)
+    assert targets.window_after_off(group(stock, result("drwa"))) is None
+
+
+def test_every_target_has_runs_of_its_players() -> None:
+    known = cases.load()
+    for target in TARGETS:
+        players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
+        assert {("stock", "cubic", None), ("drwa", "cubic", None)} <= players
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 15)}
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results without guests, in which the law has 98.5 % of stock's goodput."""
+
+    def run_specs(specs: Sequence[RunSpec], reuse: bool) -> list[Result]:
+        assert reuse
+        found = []
+        for s in specs:
+            config: dict[str, Any] = {
+                "rate_bps": s.down.rate_bps,
+                "buffer_bytes": s.down.buffer_bytes,
+            }
+            goodput = 9.85 if s.scheme.name == "drwa" else 10.0
+            found.append(result(s.scheme.name, goodput, base_ms=s.base_rtt_us / 1e3, **config))
+        return found
+
+    def find_kernels(_: Sequence[RunSpec]) -> None:
+        return None
+
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", find_kernels)
+
+
+@pytest.mark.usefixtures("made_up")
+def test_command(lab: Lab, tmp_path: Path) -> None:
+    out, page = tmp_path / "new" / "c.json", tmp_path / "c.md"
+    done = lab(f"campaign --row 14 --json {out} --document {page}")
+    assert done.code == 0, done.err
+    text = page.read_text()
+    assert "1 of 1 targets are met" in text
+    assert "| 14 | goodput of stock's | ≥ 0.98 | 0.985 |" in text
+    assert "| drwa | 4 | 0.985 |" in text
+    (row,) = json.loads(out.read_text())
+    assert len(row["runs"]) == 8
+    assert "series" not in row["runs"][0]
+    assert row["verdicts"][0]["links_met"] == 4
+
+
+@pytest.mark.usefixtures("made_up")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--row 15", "--row: '15' is unknown: choose from 1, 2"),
+        ("--row 13", "--row: 13 is a hostile sender"),
+        ("--row 14 --document /nowhere/x", "/nowhere is no folder"),
+    ],
+)
+def test_wrong_input(lab: Lab, tmp_path: Path, words: str, message: str) -> None:
+    done = lab(f"campaign --json {tmp_path}/c.json {words}")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert message in done.err
+
+
+def test_traces_of_cases(tmp_path: Path) -> None:
+    """Generated links always; recorded ones from the folder, or the reason why not."""
+
+    def links(folder: Path | None) -> tuple[set[str], list[str]]:
+        case = cases.load(folder)["b01-traces"]
+        found = {s.down.trace.path.name for s in case.specs if s.down.trace}
+        return found, case.skipped
+
+    generated = {"lte-seed1-120s.down", "lte-seed2-120s.down"}
+    assert links(None)[0] == generated
+    assert "no folder of traces is given" in links(None)[1][0]
+    assert "has no *.down" in links(tmp_path)[1][0]
+    (tmp_path / "ride.down").write_text("5\n")
+    assert links(tmp_path) == (generated | {"ride.down"}, [])
+
+
+def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A run that was made before is not made again, unless something that decides it changed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made: list[str] = []
+    (tmp_path / "run").mkdir()
+
+    class FakeKernel:
+        key = "one"
+
+    def guest_run(one: RunSpec, *_: object) -> Path:
+        made.append(one.name)
+        folder = tmp_path / "run" / str(len(made))
+        folder.mkdir()
+        return folder
+
+    def read(_folder: Path, one: RunSpec, _kernel: object) -> Result:
+        return {"name": one.name, "seed": one.seed}
+
+    kernel = FakeKernel()
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: {("6.12", "drwa"): kernel})
+    monkeypatch.setattr(kernels, "agent", lambda: tmp_path / "agent-key" / "agent")
+    monkeypatch.setattr(guest, "run", guest_run)
+    monkeypatch.setattr(results, "read", read)
+    one, two = (spec.parse("stock", {"rate": "1mbit", "seed": seed}) for seed in (1, 2))
+    first = pool.run_specs([one, two], progress=False, reuse=True)
+    assert pool.run_specs([two, one], progress=False, reuse=True) == first[::-1]
+    assert len(made) == 2
+    pool.run_specs([one], progress=False)
+    assert len(made) == 3
+    kernel.key = "two"
+    pool.run_specs([one], progress=False, reuse=True)
+    assert len(made) == 4
