@@ -64,6 +64,7 @@ int main(int, char **argv)
 	size_t size;
 	FILE *file;
 
+	keep_going = true;
 	while (*++argv) {
 		file = fopen(*argv, "rb");
 		if (!file) {

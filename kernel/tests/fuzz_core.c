@@ -71,9 +71,12 @@ struct world {
 	struct connection connection[CONNECTIONS];
 };
 
+/* cost_core.c counts what the law costs, whatever it does. */
+static bool keep_going;
+
 static void check_line(bool condition, const char *text, int line)
 {
-	if (condition)
+	if (condition || keep_going)
 		return;
 	fprintf(stderr, "fuzz_core.c:%d: not true: %s\n", line, text);
 	abort();
