@@ -131,12 +131,17 @@ def test_readers() -> None:
     stock, law = result("stock", reader="slow:2mbit"), result("drwa", reader="slow:2mbit")
     # 2 Mb/s over 50 ms are 12500 bytes.
     law["series"]["rwnd_bytes"] = at((5, 0), (60, 10_000))
+    stock["series"]["rwnd_bytes"] = [50_000] * 600
     assert targets.window_of_need(group(stock, law)) == pytest.approx(0.8)
+    # Nor does stock give more than its reader's buffer has room for.
+    stock["series"]["rwnd_bytes"][300] = 8_000
+    assert targets.window_of_need(group(stock, law)) == pytest.approx(1.25)
     law["series"]["flow_goodput_mbps"] = [at((10, 2.0), (13, 0.0), (60, 2.0))]
     assert targets.longer_silence_s(group(stock, law)) == pytest.approx(3)
+    assert targets.segments_of_stock(group(stock, law)) is None
     for r, ms in ((stock, 500.0), (law, 400.0)):
         r["segments"] = {"mean_fct_ms": ms}
-    assert targets.work_of_stock(group(stock, law)) == pytest.approx(1.25)
+    assert targets.segments_of_stock(group(stock, law)) == pytest.approx(1.25)
 
 
 def test_switching_off() -> None:
