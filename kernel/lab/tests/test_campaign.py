@@ -145,14 +145,20 @@ def test_readers() -> None:
 
 
 def test_switching_off() -> None:
-    stock, law = result("stock"), result("drwa", events=["20s lambda=1.5", "40s lambda=0"])
+    events = ["0s lambda=0", "20s lambda=1.5", "40s lambda=0"]
+    stock, law = result("stock"), result("drwa", events=events)
+    # 10 Mb/s bring 125 kB in a round trip.
     law["series"]["rtt"]["ms"] = [100.0] * len(law["series"]["rtt"]["t_s"])
-    stock["series"]["rwnd_bytes"] = [1000] * 600
-    law["series"]["rwnd_bytes"] = at((40.2, 100), (60, 900))
+    stock["series"]["rwnd_bytes"] = [10**6] * 600
+    law["series"]["rwnd_bytes"] = at((40.2, 100_000), (60, 225_000))
     assert targets.window_after_off(group(stock, law)) == pytest.approx(0.9)
-    law["series"]["rwnd_bytes"] = at((40.5, 100), (60, 900))
+    stock["series"]["rwnd_bytes"] = [150_000] * 600
+    assert targets.window_after_off(group(stock, law)) == pytest.approx(1.5)
+    law["series"]["rwnd_bytes"] = at((40.5, 15_000), (60, 900_000))
     assert targets.window_after_off(group(stock, law)) == pytest.approx(0.1)
     assert targets.window_after_off(group(stock, result("drwa"))) is None
+    assert targets.rtt_after_on(group(stock, law)) == pytest.approx(2)
+    assert targets.rtt_after_on(group(stock, result("drwa"))) is None
 
 
 def test_every_target_has_runs_of_its_players() -> None:
