@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots one guest for one run, pinned to a CPU that no other guest of this user has."""
+"""Boots one guest for one run or script, pinned to a CPU that no other guest of this user has."""
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,12 @@ STALL_S = 60.0
 POLL_S = 0.05
 LOG_LINES = 12
 START_NS = 1_700_000_000 * 10**9
+
+# What a kernel says when it finds a mistake in itself.
+COMPLAINT = re.compile(
+    r"WARNING:|BUG:|BUG at|KASAN:|UBSAN:|INFO: |Oops|general protection|Call Trace:"
+    r"|suspicious RCU|unreferenced object"
+)
 
 Progress = Callable[[float], None]
 
@@ -66,20 +73,46 @@ def run(
 
     The folder is the caller's then. progress gets the seconds of the run that are done.
     """
+    with _run_folder() as folder:
+        _write_inputs(spec, agent, folder)
+        with leased_cpu(cancel) as cpu:
+            command = _command(kernel, cpu, spec.seed)
+            _boot(spec.name, command, folder, cancel, progress)
+    return folder
+
+
+def run_script(
+    script: str, kernel: Kernel, agent: Path, files: Sequence[Path] = (), parameters: str = ""
+) -> Path:
+    """Boot, run a shell script as root of the guest, and return the folder as run() does.
+
+    In the guest the folder is /tmp/out; it has the given files, and the script's output in console.
+    """
+    with _run_folder() as folder:
+        (folder / "agent").symlink_to(agent)
+        (folder / "script.sh").write_text(script)
+        for path in files:
+            shutil.copy(path, folder)
+        cancel = threading.Event()
+        with leased_cpu(cancel) as cpu:
+            command = [*_command(kernel, cpu, seed=1), *parameters.split()]
+            _boot("script", command, folder, cancel, lambda _: None)
+    return folder
+
+
+@contextmanager
+def _run_folder() -> Iterator[Path]:
+    """A folder that stays when the guest came to its end, or may be asked why it did not."""
     runs = cache_dir() / "runs"
     runs.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runs))
     try:
-        _write_inputs(spec, agent, folder)
-        with leased_cpu(cancel) as cpu:
-            _boot(spec, kernel, cpu, folder, cancel, progress)
+        yield folder
     except GuestError:
-        # The console's log stays for whoever has to find out why.
         raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return folder
 
 
 def _write_inputs(spec: RunSpec, agent: Path, folder: Path) -> None:
@@ -114,7 +147,7 @@ def _memory_folder(other: Path) -> Path:
     return other
 
 
-def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
+def _command(kernel: Kernel, cpu: int, seed: int) -> list[str]:
     """The guest's command line, for the run's folder as working folder.
 
     The kernel feeds it to its random numbers, so it may not depend on where files are.
@@ -138,16 +171,15 @@ def _command(spec: RunSpec, kernel: Kernel, cpu: int) -> list[str]:
         f"mem={MEMORY}",
         "time-travel=inf-cpu",
         f"time-travel-start={START_NS}",
-        f"labseed={spec.seed}",
+        f"labseed={seed}",
         "uml_dir=.",
         f"lab_out={here}",
     ]
 
 
 def _boot(
-    spec: RunSpec,
-    kernel: Kernel,
-    cpu: int,
+    name: str,
+    command: Sequence[str],
     folder: Path,
     cancel: threading.Event,
     progress: Progress,
@@ -156,7 +188,7 @@ def _boot(
     with (
         log.open("wb") as console,
         subprocess.Popen(
-            _command(spec, kernel, cpu),
+            command,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
@@ -173,7 +205,11 @@ def _boot(
     if problem is None and not _complete(folder):
         problem = "ended before the run was complete"
     if problem:
-        raise GuestError(f"{spec.name}: the guest {problem} (log: {log}){_tail(log)}")
+        raise GuestError(f"{name}: the guest {problem} (log: {log}){_tail(log)}")
+    complaints = kernel_complaints(folder)
+    if complaints:
+        shown = "".join(f"\n  {line}" for line in complaints[:LOG_LINES])
+        raise GuestError(f"{name}: the guest's kernel complains (log: {folder / 'kmsg'}){shown}")
 
 
 def _wait(
@@ -210,9 +246,16 @@ def _reached(log: Path) -> float:
 
 def _complete(folder: Path) -> bool:
     try:
-        return (folder / "raw").read_bytes().endswith(b"\nend\n")
+        return (folder / "raw").read_bytes().splitlines()[-1:] == [b"end"]
     except FileNotFoundError:
         return False
+
+
+def kernel_complaints(folder: Path) -> list[str]:
+    """What the guest's kernel and its leak detector, if it has one, object to."""
+    found = [line for line in _lines(folder / "kmsg") if COMPLAINT.search(line)]
+    leaks = folder / "kmemleak"
+    return found + (_lines(leaks) if leaks.exists() else [])
 
 
 def _tail(log: Path) -> str:

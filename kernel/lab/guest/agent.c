@@ -28,7 +28,10 @@
  *   d packets bytes drops		downlink queue, at the end
  *   end				the run is complete
  *
- * The console gets a line "at seconds" for every second of the run.
+ * The console gets a line "at seconds" for every second of the run. The files
+ * kmsg and, under a kernel that has it, kmemleak tell how the kernel fared.
+ *
+ * Without spec it runs script.sh instead, for tests that bring all else.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -49,6 +52,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -1091,6 +1095,42 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
+/* What the kernel has to say, whatever its importance, and what it lost. */
+static void keep_log(void)
+{
+	enum { READ_ALL = 3, SIZE_BUFFER = 10 };
+	static const char leaks[] = "/sys/kernel/debug/kmemleak";
+	int size = klogctl(SIZE_BUFFER, NULL, 0);
+	char *text = calloc(1, size);
+	FILE *out = fopen("/tmp/out/kmsg", "w");
+
+	size = klogctl(READ_ALL, text, size);
+	if (!out || size < 0)
+		die("kernel log");
+	fwrite(text, 1, size, out);
+	fclose(out);
+	free(text);
+
+	if (mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL) || access(leaks, F_OK))
+		return;
+	/* It reports what is older than 5 s, and in the second scan what moved in the first. */
+	sleep(6);
+	write_file(leaks, "scan");
+	write_file(leaks, "scan");
+	copy_file(leaks, "/tmp/out/kmemleak");
+}
+
+static void __attribute__((noreturn)) power_off(void)
+{
+	keep_log();
+	fprintf(raw, "end\n");
+	fclose(raw);
+	fflush(NULL);
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
 static void finish(void)
 {
 	struct tcp_info info;
@@ -1116,8 +1156,6 @@ static void finish(void)
 		write_file("/sys/kernel/tracing/tracing_on", "0");
 		copy_file("/sys/kernel/tracing/trace", "/tmp/out/trace");
 	}
-	fprintf(raw, "end\n");
-	fclose(raw);
 }
 
 static void parse_link(struct link_spec *l, const char *rest)
@@ -1302,10 +1340,14 @@ int main(void)
 	}
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	mount_all(out);
-	parse_spec("/tmp/out/spec");
 	raw = fopen("/tmp/out/raw", "w");
 	if (!raw)
 		die("results");
+	if (access("/tmp/out/spec", F_OK)) {
+		shell("/bin/sh -e /tmp/out/script.sh");
+		power_off();
+	}
+	parse_spec("/tmp/out/spec");
 	shell("/bin/sh -e /tmp/out/setup.sh");
 
 	ep = epoll_create1(EPOLL_CLOEXEC);
@@ -1340,8 +1382,5 @@ int main(void)
 	fprintf(raw, "t %lld\n", (long long)t0_us);
 	run();
 	finish();
-	fflush(NULL);
-	sync();
-	reboot(RB_POWER_OFF);
-	return 0;
+	power_off();
 }

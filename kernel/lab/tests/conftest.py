@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from drwalab import cli, guest, pool, spec
+from drwalab import cli, guest, kernels, pool, spec
 from drwalab.kernels import KernelMissing
+from drwalab.sources import KERNEL_DIR
 from drwalab.spec import RunSpec
 
 
@@ -21,8 +23,19 @@ class Done:
     err: str
 
 
+@dataclass(frozen=True)
+class Ended:
+    """What a script in a guest left: its output, and the kernel's log."""
+
+    console: str
+    kmsg: str
+
+
 Lab = Callable[..., Done]
 Run = Callable[..., dict[str, Any]]
+Script = Callable[..., Ended]
+
+SRC = KERNEL_DIR / "src"
 
 
 @pytest.fixture
@@ -79,5 +92,22 @@ def run() -> Run:
         one = spec.parse(scheme, {key.replace("_", "-"): v for key, v in options.items()})
         needs_kernels([one])
         return pool.run_specs([one])[0]
+
+    return boot
+
+
+@pytest.fixture
+def script() -> Script:
+    """Runs a shell script in a guest of the debug flavour: script("ip link", "6.12")."""
+
+    def boot(text: str, kernel: str, files: Sequence[Path] = (), parameters: str = "") -> Ended:
+        try:
+            build = kernels.find(kernel, "debug")
+        except KernelMissing as e:
+            pytest.skip(str(e))
+        folder = guest.run_script(text, build, kernels.agent(), files, parameters)
+        console, kmsg = ((folder / name).read_text(errors="replace") for name in ("console", "kmsg"))
+        shutil.rmtree(folder)
+        return Ended(console, kmsg)
 
     return boot

@@ -550,21 +550,30 @@ static void tcp_drwa_knob_none(struct kunit *test)
 	rcu_read_unlock();
 }
 
+static int test_rename(struct net_device *dev, const char *name)
+{
+	char newname[IFNAMSIZ] = "";
+	int err;
+
+	strscpy(newname, name, sizeof(newname));
+	rtnl_lock();
+	err = dev_change_name(dev, newname);
+	rtnl_unlock();
+	return err;
+}
+
 static void tcp_drwa_knob_renamed(struct kunit *test)
 {
 	struct net_device *dev = test->priv;
 
 	KUNIT_ASSERT_EQ(test, test_write(dev, "200"), 0);
-	rtnl_lock();
-	KUNIT_EXPECT_EQ(test, dev_change_name(dev, "drwaother"), 0);
-	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwaother"), 0);
 	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
 	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
 	/* Refused or without a file, for sysctl gives it a meaning */
-	rtnl_lock();
-	dev_change_name(dev, "all");
-	KUNIT_EXPECT_EQ(test, dev_change_name(dev, "drwathird"), 0);
-	rtnl_unlock();
+	test_rename(dev, "all");
+	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
+	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwathird"), 0);
 	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
 	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
 }
