@@ -96,7 +96,7 @@ def run() -> Run:
     return boot
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def script() -> Script:
     """Runs a shell script in a guest of the debug flavour: script("ip link", "6.12")."""
 
@@ -106,8 +106,8 @@ def script() -> Script:
         except KernelMissing as e:
             pytest.skip(str(e))
         folder = guest.run_script(text, build, kernels.agent(), files, parameters)
-        console, kmsg = ((folder / name).read_text(errors="replace") for name in ("console", "kmsg"))
+        said = [(folder / name).read_text(errors="replace") for name in ("console", "kmsg")]
         shutil.rmtree(folder)
-        return Ended(console, kmsg)
+        return Ended(*said)
 
     return boot

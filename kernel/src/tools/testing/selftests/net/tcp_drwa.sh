@@ -1,0 +1,489 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# DRWA, net.ipv4.conf.<interface>.tcp_drwa_lambda: the knob, and what it does to
+# downloads in this network, which every test gets new:
+#
+#	server                                            phone
+#	srv0  10.77.0.1  ---- 10 Mb/s, 40 ms, 400 ----  cell0  10.77.0.2
+#	srv1  10.77.1.1  ---- packets of buffer   ----  wifi0  10.77.1.2
+#	lo    10.77.9.1
+#
+# A third one, peer0 without an address, is there for a hostile sender, which
+# speaks TCP by itself.
+#
+# Usage: tcp_drwa.sh [TEST]...
+#
+# Without a name all tests run, and take about six minutes. It needs root, ip, tc
+# and the programs tcp_drwa and tcp_drwa_peer beside it, and no more of a shell
+# than a phone has.
+# DRWA_STORM_S is the length of the test named storm, in seconds.
+#
+# Tests are called by name, and options are words to be split.
+# shellcheck disable=SC2086,SC2317
+
+knob_tests="knob_range knob_owner knob_per_interface knob_rename knob_removal"
+tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
+	no_timestamps no_window_scaling small_segments jumbo_frames fast_open
+	mptcp classic switch_off switch_on interface_flap move_away storm
+	lie_nothing lie_tsecr_small lie_tsecr_large lie_tsecr_zero lie_tsecr_wrap
+	lie_tsecr_random lie_tsval_constant lie_tsval_backwards lie_tsval_jumps
+	lie_bursts lie_tiny lie_overrun lie_holes kernel_log"
+
+here=$(dirname "$0")
+tool=$here/tcp_drwa
+server=drwa-server-$$
+phone=drwa-phone-$$
+conf=/proc/sys/net/ipv4/conf
+classic=/sys/module/tcp_drwa/parameters/classic
+ksft_skip=4
+
+rate_mbit=10
+base_ms=40
+packets=400
+
+fail() { why="$why${why:+, }$*"; }
+skip() { skipped="$*"; }
+at_least() { [ "$2" -ge "$3" ] || fail "$1 $2, at least $3 expected"; }
+at_most() { [ "$2" -le "$3" ] || fail "$1 $2, at most $3 expected"; }
+is() { [ "$2" = "$3" ] || fail "$1 is '$2', not '$3'"; }
+
+put() { # name-space file value
+	# shellcheck disable=SC2016
+	ip netns exec "$1" sh -c 'echo "$2" > "$1"' sh "$2" "$3" 2>/dev/null
+}
+
+get() { # name-space file
+	ip netns exec "$1" cat "$2"
+}
+
+has() { # name-space file
+	ip netns exec "$1" test -e "$2"
+}
+
+set_lambda() { put "$phone" "$conf/$1/tcp_drwa_lambda" "$2"; }
+lambda() { get "$phone" "$conf/$1/tcp_drwa_lambda"; }
+
+# In commands that tcp_drwa runs, where these functions are not known
+lambda_command() { # interface value
+	echo "ip netns exec $phone sh -c 'echo $2 > $conf/$1/tcp_drwa_lambda'"
+}
+
+route_commands() { # server's interface and address, phone's interface and address
+	echo "ip -n $phone route replace 10.77.9.1 via $2 dev $3 src 10.77.0.2 &&" \
+	     "ip -n $server route replace 10.77.0.2 via $4 dev $1"
+}
+
+counter() { # name in TcpExt of the phone's /proc/net/netstat
+	get "$phone" /proc/net/netstat | grep '^TcpExt:' | {
+		read -r names
+		read -r values
+		wanted=$1
+			set -- $values
+		for name in $names; do
+			[ "$name" = "$wanted" ] && echo "$1"
+			shift
+		done
+	}
+}
+
+# Up, with packets that are one segment each, as the link shall serve and drop them
+raise() { # name-space interface
+	ip -n "$1" link set "$2" gso_max_segs 1
+	ip netns exec "$1" ethtool -K "$2" tso off gso off 2>/dev/null
+	ip -n "$1" link set "$2" up
+}
+
+connect() { # server's interface, phone's interface, network
+	ip link add "$1" netns "$server" type veth peer name "$2" netns "$phone" || return 1
+	network=$3
+	for end in "$server $1 1" "$phone $2 2"; do
+			set -- $end
+		raise "$1" "$2"
+		ip -n "$1" addr add "10.77.$network.$3/24" dev "$2"
+		ip -n "$1" addr add "fd77:$network::$3/64" dev "$2" nodad 2>/dev/null
+	done
+}
+
+network() {
+	ip netns add "$server" && ip netns add "$phone" || return 1
+	ip -n "$server" link set lo up
+	ip -n "$server" addr add 10.77.9.1/32 dev lo
+	ip -n "$server" addr add fd77:9::1/128 dev lo 2>/dev/null
+	for host in $server $phone; do
+		put "$host" $conf/all/rp_filter 0
+		put "$host" $conf/default/rp_filter 0
+	done
+	connect srv0 cell0 0 && connect srv1 wifi0 1 || return 1
+	ip -n "$phone" route add 10.77.9.1 via 10.77.0.1 dev cell0 || return 1
+	ip -n "$phone" route add fd77:9::1 via fd77:0::1 dev cell0 2>/dev/null
+	link 10 400
+}
+
+# The way down carries rate and all delay. netem counts what is under way, too.
+link() { # Mb/s packets
+	rate_mbit=$1
+	packets=$2
+	for dev in srv0 srv1; do
+		tc -n "$server" qdisc replace dev $dev root netem \
+			rate "${1}mbit" delay "${base_ms}ms" limit "$2" 2>/dev/null ||
+			skip "no netem"
+	done
+}
+
+no_network() {
+	ip netns del "$server" 2>/dev/null
+	ip netns del "$phone" 2>/dev/null
+	rm -f "$out"
+}
+
+# RTT behind a full queue of ordinary packets
+full_us() { echo $((packets * 1514 * 8 / rate_mbit)); }
+
+traffic() { # options seconds [command seconds]...
+	options=$1
+	shift
+	"$tool" $options "$server" "$phone" "${address:-10.77.9.1}" "$@" >"$out" 2>&1 ||
+		fail "$(tail -n 1 "$out")"
+}
+
+value() { # span name
+	number=$(sed -n "$1{s/^/ /;s/.* $2=\([0-9]*\).*/\1/p;}" "$out")
+	echo "${number:-0}"
+}
+
+# Two downloads of which the first three seconds do not count, without DRWA and
+# with it. The results of the first stay in stock_kbps, stock_us and stock_wnd.
+both() { # options [lambda]
+	set_lambda cell0 0
+	sockets=$(counter TCPDrwaSockets)
+	capped=$(counter TCPDrwaCapped)
+	traffic "$1" 3 true 4
+	stock_kbps=$(value 2 goodput_kbps)
+	stock_us=$(value 2 rtt_us)
+	stock_wnd=$(value 2 wnd_max)
+	at_least "goodput without DRWA, kb/s," "$stock_kbps" 100
+	is "TCPDrwaSockets without DRWA" "$(counter TCPDrwaSockets)" "$sockets"
+	set_lambda cell0 "${2:-150}"
+	traffic "$1" 3 true 4
+	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
+}
+
+governs() { # options [lambda]
+	both "$@"
+	at_most "RTT, us," "$(value 2 rtt_us)" $((stock_us / 2))
+	at_least TCPDrwaSockets "$(counter TCPDrwaSockets)" $((sockets + 1))
+	at_least TCPDrwaRounds "$(counter TCPDrwaRounds)" 10
+	at_least TCPDrwaCapped "$(counter TCPDrwaCapped)" $((capped + 10))
+}
+
+stands_aside() { # options
+	both "$1"
+	is TCPDrwaCapped "$(counter TCPDrwaCapped)" "$capped"
+	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us * 3 / 4))
+	at_least "window" "$(value 2 wnd_max)" $((stock_wnd * 3 / 4))
+}
+
+knob_range() {
+	is "the default" "$(lambda cell0)" 0
+	for good in 0 100 101 150 999 1000 '250 ' 0; do
+		set_lambda cell0 "$good" || fail "refuses $good"
+			is lambda "$(lambda cell0)" "${good% }"
+	done
+	set_lambda cell0 150
+	for bad in -1 1 50 99 1001 2147483647 4294967446 99999999999 text 1.5 150x; do
+		! set_lambda cell0 "$bad" || fail "takes $bad"
+		is "lambda after $bad" "$(lambda cell0)" 150
+	done
+}
+
+knob_owner() {
+	is owner "$(ip netns exec "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_lambda)" \
+		"644 0 0"
+}
+
+knob_per_interface() {
+	set_lambda cell0 150
+	is "wifi0's lambda" "$(lambda wifi0)" 0
+	for none in lo all default; do
+		! has "$phone" $conf/$none/tcp_drwa_lambda || fail "$none has a knob"
+	done
+}
+
+knob_rename() {
+	set_lambda wifi0 200
+	ip -n "$phone" link set wifi0 down
+	ip -n "$phone" link set wifi0 name other0 || fail "cannot rename"
+	is "lambda under a new name" "$(lambda other0)" 200
+	! has "$phone" $conf/wifi0 || fail "the old name stays"
+}
+
+knob_removal() {
+	set_lambda wifi0 200
+	ip -n "$phone" link set wifi0 netns "$server"
+	! has "$phone" $conf/wifi0/tcp_drwa_lambda || fail "stays when the interface moves"
+	is "lambda in another name space" \
+		"$(get "$server" $conf/wifi0/tcp_drwa_lambda)" 0
+	put "$server" $conf/wifi0/tcp_drwa_lambda 300
+	ip -n "$server" link del wifi0
+	! has "$server" $conf/wifi0 || fail "stays when the interface goes"
+	connect srv1 wifi0 1
+	is "lambda of a new interface" "$(lambda wifi0)" 0
+	# Goes with the name space while set
+	set_lambda wifi0 200
+}
+
+download() { governs ""; }
+five_flows() { governs "-n 5"; }
+
+ipv6() {
+	if ! ip -n "$phone" route get fd77:9::1 >/dev/null 2>&1; then
+		skip "no IPv6"
+		return
+	fi
+	address=fd77:9::1
+	governs ""
+}
+
+slow_link() {
+	link 1 60
+	governs ""
+}
+
+so_rcvbuf() {
+	stands_aside "-b 60000"
+	at_most window "$(value 2 wnd_max)" 120000
+	is "the buffer" "$(value 2 rcvbuf)" 120000
+}
+
+# As stock auto-tuning does, the growth of the buffer may raise it.
+window_clamp() {
+	both "-w 30000"
+	at_most window "$(value 2 wnd_max)" "$stock_wnd"
+}
+
+# One-way delay needs them.
+no_timestamps() {
+	put "$phone" /proc/sys/net/ipv4/tcp_timestamps 0
+	stands_aside ""
+}
+
+no_window_scaling() {
+	put "$phone" /proc/sys/net/ipv4/tcp_window_scaling 0
+	both ""
+	at_most window "$(value 2 wnd_max)" 65535
+	at_most "RTT, us," "$(value 2 rtt_us)" $((stock_us * 105 / 100))
+}
+
+small_segments() {
+	link 1 600
+	governs "-m 88"
+}
+
+jumbo_frames() {
+	ip -n "$server" link set srv0 mtu 9000
+	ip -n "$phone" link set cell0 mtu 9000
+	link 20 100
+	governs ""
+}
+
+fast_open() {
+	for host in $server $phone; do
+		put "$host" /proc/sys/net/ipv4/tcp_fastopen 3 || {
+			skip "no TCP fast open"
+			return
+		}
+	done
+	governs "-f"
+	at_least TCPFastOpenActive "$(counter TCPFastOpenActive)" 1
+}
+
+mptcp() {
+	for host in $server $phone; do
+		put "$host" /proc/sys/net/mptcp/enabled 1 || {
+			skip "no MPTCP"
+			return
+		}
+	done
+	stands_aside "-M"
+}
+
+classic() {
+	before=$(cat $classic)
+	echo Y >$classic
+	governs "" 300
+	echo "$before" >$classic
+}
+
+# wifi0's knob stays set, so that the hooks stay on.
+switch_off() {
+	set_lambda cell0 150
+	set_lambda wifi0 150
+	traffic "" 4 "$(lambda_command cell0 0)" 0.15 true 2 true 4
+	at_most "RTT, us, before" "$(value 1 rtt_us)" $(($(full_us) / 2))
+	at_least "window after 2 RTT" "$(value 2 wnd)" $(($(value 1 wnd) * 3 / 2))
+	at_least "RTT, us, after" "$(value 4 rtt_us)" $(($(full_us) / 2))
+}
+
+switch_on() {
+	traffic "" 4 true 2 "$(lambda_command cell0 150)" 10 true 4
+	at_least "RTT, us, before" "$(value 2 rtt_us)" $(($(full_us) / 2))
+	at_most "RTT, us, after" "$(value 4 rtt_us)" $(($(full_us) / 3))
+	at_least "goodput, kb/s," "$(value 4 goodput_kbps)" $((rate_mbit * 850))
+}
+
+interface_flap() {
+	set_lambda cell0 150
+	up="ip -n $phone link set cell0 up && $(route_commands srv0 10.77.0.1 cell0 10.77.0.2)"
+	traffic "" 3 "ip -n $phone link set cell0 down" 0.5 "$up" 4 true 4
+	at_least "goodput, kb/s," "$(value 4 goodput_kbps)" $((rate_mbit * 850))
+	at_most "RTT, us," "$(value 4 rtt_us)" $(($(full_us) / 2))
+}
+
+# From an interface that governs to one that does not
+move_away() {
+	set_lambda cell0 150
+	traffic "" 4 "$(route_commands srv1 10.77.1.1 wifi0 10.77.1.2)" 3 true 4
+	at_most "RTT, us, before" "$(value 1 rtt_us)" $(($(full_us) / 2))
+	at_least "RTT, us, after" "$(value 3 rtt_us)" $(($(full_us) / 2))
+	at_least "goodput, kb/s," "$(value 3 goodput_kbps)" $((rate_mbit * 850))
+}
+
+# Writes the values in turn until the file $out.storm goes. It rests now and then,
+# for kernels whose time stands still while they are busy.
+flip() { # file value...
+	file=$1
+	shift
+	while [ -e "$out.storm" ]; do
+		for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+			for number in "$@"; do
+				echo "$number" >"$file"
+			done
+		done
+		sleep 0.05
+	done
+}
+
+rename_around() {
+	while [ -e "$out.storm" ]; do
+		ip -n "$phone" link set wifi0 down
+		ip -n "$phone" link set wifi0 name other0
+		ip -n "$phone" link set other0 name wifi0
+		sleep 0.1
+	done
+}
+
+# Every setting as fast as it goes, under eight downloads; then all is well.
+storm() {
+	seconds=${DRWA_STORM_S:-5}
+	before=$(cat $classic)
+	: >"$out.storm"
+	flip $classic Y N &
+	rename_around &
+	export out
+	for interface in cell0 wifi0; do
+		ip netns exec "$phone" "$0" flip $conf/$interface/tcp_drwa_lambda 150 0 1000 100 \
+			2>/dev/null &
+	done
+	traffic "-n 8" "$seconds"
+	at_least "goodput in the storm, kb/s," "$(value 1 goodput_kbps)" $((rate_mbit * 500))
+	rm "$out.storm"
+	wait
+	echo "$before" >$classic
+	governs ""
+}
+
+# The liar may hurt itself, but neither the download beside it nor the memory.
+hostile() { # lie
+	set_lambda cell0 150
+	ip link add peer0 netns "$server" type veth peer name evil0 netns "$phone" || fail veth
+	raise "$server" peer0
+	raise "$phone" evil0
+	ip -n "$phone" addr add 10.77.2.2/24 dev evil0
+	ip -n "$phone" neigh replace 10.77.2.1 dev evil0 lladdr 02:00:00:00:00:01 nud permanent
+	ip -n "$server" link set peer0 address 02:00:00:00:00:01
+	tc -n "$server" qdisc replace dev peer0 root netem rate 20mbit delay 20ms limit 1000
+	set_lambda evil0 150
+	"${tool}_peer" "$server" peer0 "$phone" 10.77.2.1 4 "$1" >"$out.peer" 2>&1 &
+	traffic "" 2 true 2
+	wait $! || fail "$(tail -n 1 "$out.peer")"
+	at_least "goodput beside it, kb/s," "$(value 2 goodput_kbps)" $((rate_mbit * 850))
+	at_most "RTT beside it, us," "$(value 2 rtt_us)" $(($(full_us) / 2))
+	mv "$out.peer" "$out"
+	at_least "the peer's buffer" "$(value 1 rcvbuf_max)" 1
+	at_most "the peer's buffer" "$(value 1 rcvbuf_max)" $((16 << 20))
+	at_most "the peer's memory" "$(value 1 rmem_max)" $((16 << 20))
+	case $1 in
+	nothing | tsecr_* | bursts)
+		at_least "bytes from the peer" "$(value 1 received)" 200000
+		;;
+	esac
+}
+
+kernel_log() {
+	if ! dmesg >/dev/null 2>&1; then
+		skip "no dmesg"
+		return
+	fi
+	complaints=$(dmesg | tail -n "+$((log_lines + 1))" |
+		grep -E 'WARNING:|BUG|KASAN|KCSAN|UBSAN|INFO: |Oops|Call Trace' | head -n 1)
+	[ -z "$complaints" ] || fail "$complaints"
+}
+
+quit() {
+	echo "1..0 # SKIP $*"
+	exit $ksft_skip
+}
+
+if [ "$1" = flip ]; then
+	shift
+	flip "$@"
+	exit 0
+fi
+
+echo "TAP version 13"
+[ "$(id -u)" = 0 ] || quit "needs root"
+for command in ip tc "$tool" "${tool}_peer"; do
+	command -v "$command" >/dev/null || quit "needs $command"
+done
+out=$(mktemp) || quit "needs a place for files"
+trap 'no_network' EXIT
+trap 'exit 1' HUP INT TERM
+network || quit "cannot make name spaces with veth"
+has "$phone" $conf/cell0/tcp_drwa_lambda || quit "the kernel lacks DRWA"
+no_network
+
+log_lines=$(dmesg 2>/dev/null | wc -l)
+[ $# -gt 0 ] || set -- $tests
+echo "1..$#"
+failed=0
+count=0
+for name in "$@"; do
+	count=$((count + 1))
+	why=
+	skipped=
+	address=
+	out=$(mktemp)
+	network
+	case " $knob_tests kernel_log " in
+	*" $name "*)
+		skipped=
+		;;
+	esac
+	if [ -z "$skipped" ]; then
+		case $name in
+		lie_*) hostile "${name#lie_}" ;;
+		*) "$name" ;;
+		esac
+	fi
+	no_network
+	if [ -n "$skipped" ]; then
+		echo "ok $count $name # SKIP $skipped"
+	elif [ -n "$why" ]; then
+		echo "not ok $count $name # $why"
+		failed=1
+	else
+		echo "ok $count $name"
+	fi
+done
+exit $failed
