@@ -3,11 +3,12 @@
 LAB := kernel/lab/lab
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 
-.PHONY: help demo test lint kernels packages clean
+.PHONY: help demo test test-lines lint kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
 	@echo 'make test               linters, patch checks and all tests'
+	@echo 'make test-lines         the series on the other kernel lines, 5.10 and the newest'
 	@echo 'make lint               linters alone'
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'
@@ -19,6 +20,13 @@ demo: packages
 test: kernels
 	@kernel/lab/packages clang libclang-rt-dev valgrind
 	@$(CHECK)
+
+test-lines: packages
+	@$(LAB) kernel build --kernel 5.10 --flavour drwa
+	@$(LAB) kernel build --kernel 5.10 --flavour base
+	@$(LAB) kernel build --kernel 7.3 --flavour drwa
+	@$(LAB) kernel build --kernel 7.3 --flavour base
+	@$(CHECK) --lines
 
 lint: packages
 	@$(CHECK) --lint

@@ -33,18 +33,42 @@ from drwalab.sources import (
     read_lines,
 )
 
-# What a flavour is configured with; each but base has the patch series.
-FLAVOURS = {
-    "base": ("um.config",),
-    "drwa": ("um.config",),
-    "debug": ("um.config", "debug.config"),
-}
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """What a kernel is made for, and of; the lab's own additions go into User Mode Linux alone."""
+
+    configs: tuple[str, ...]
+    patched: bool = True
+    arch: str = "um"
+    image: str = "linux"
+    cross: str = ""
+
+
+FLAVOURS = {
+    "base": Flavour(("guest", "um"), patched=False),
+    "drwa": Flavour(("guest", "um")),
+    "debug": Flavour(("guest", "um", "kunit", "lockdep", "debug")),
+    "smp": Flavour(
+        ("guest", "qemu", "x86", "kunit", "lockdep"), arch="x86_64", image="arch/x86/boot/bzImage"
+    ),
+    "kcsan": Flavour(
+        ("guest", "qemu", "x86", "kunit", "kcsan"), arch="x86_64", image="arch/x86/boot/bzImage"
+    ),
+    "arm64": Flavour(
+        ("guest", "qemu", "arm64", "kunit"),
+        arch="arm64",
+        image="arch/arm64/boot/Image",
+        cross="aarch64-linux-gnu-",
+    ),
+}
+GUESTS = tuple(name for name, flavour in FLAVOURS.items() if flavour.arch == "um")
 
 # Raise this when the way of building changes, so that older builds are not taken for new ones.
 RECIPE = "1"
 
-MAKE = ["make", "ARCH=um", "LOCALVERSION="]
 FIXED_STAMP = {
     "KBUILD_BUILD_TIMESTAMP": "2012-11-14 00:00:00 UTC",
     "KBUILD_BUILD_USER": "drwa",
@@ -116,22 +140,32 @@ def get_line(name: str) -> Line:
 def make_recipe(source: Source, flavour: str) -> Recipe:
     if flavour not in FLAVOURS:
         raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
-    series = _read_patches(series_dir(source.line.name)) if flavour != "base" else []
-    if flavour != "base" and not series:
+    made = FLAVOURS[flavour]
+    series = _read_patches(series_dir(source.line.name)) if made.patched else []
+    if made.patched and not series:
         raise KernelError(f"{series_dir(source.line.name)} holds no patches: run kernel/mkseries")
     return Recipe(
         line=source.line.name,
         flavour=flavour,
         debian_version=source.version,
-        compiler=_compiler(),
-        config="".join((GUEST_DIR / name).read_text() for name in FLAVOURS[flavour]),
-        files={
-            str(path.relative_to(GUEST_DIR)): path.read_bytes()
-            for path in sorted((GUEST_DIR / "net").rglob("*.[ch]"))
-        },
-        lab_patches=_lab_patches(source.line),
+        compiler=_compiler(made.cross),
+        config=_config(source.line, made),
+        files=_lab_files() if made.arch == "um" else {},
+        lab_patches=_lab_patches(source.line) if made.arch == "um" else [],
         series=series,
     )
+
+
+def _config(line: Line, flavour: Flavour) -> str:
+    fragments = [(GUEST_DIR / f"{name}.config").read_text() for name in flavour.configs]
+    return "".join(fragments + [f"CONFIG_{option}=y\n" for option in line.needs])
+
+
+def _lab_files() -> dict[str, bytes]:
+    return {
+        str(path.relative_to(GUEST_DIR)): path.read_bytes()
+        for path in sorted((GUEST_DIR / "net").rglob("*.[ch]"))
+    }
 
 
 def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
@@ -144,11 +178,13 @@ def _read_patches(folder: Path) -> list[tuple[str, bytes]]:
     return [(path.name, path.read_bytes()) for path in sorted(folder.glob("*.patch"))]
 
 
-def _compiler() -> str:
+def _compiler(cross: str = "") -> str:
+    gcc = f"{cross}gcc"
     try:
-        done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
+        done = subprocess.run([gcc, "--version"], capture_output=True, text=True, check=True)
     except FileNotFoundError:
-        raise KernelError("gcc is not installed: run kernel/lab/packages") from None
+        how = "make test-arch installs it" if cross else "run kernel/lab/packages"
+        raise KernelError(f"{gcc} is not installed: {how}") from None
     return done.stdout.splitlines()[0]
 
 
@@ -196,7 +232,9 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
     kernel = _find(recipe)
     if kernel is not None:
         return kernel
-    with locked(f"build-{line}", log):
+    # The lab's guests of a line take objects from each other.
+    apart = "" if flavour in GUESTS else f"-{flavour}"
+    with locked(f"build-{line}{apart}", log):
         kernel = _find(recipe)
         if kernel is not None:
             return kernel
@@ -205,9 +243,27 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         _configure(tree, recipe)
         amount = "about 1100 files" if fresh else "what has changed"
         log(f"compiling {line} {flavour}: {amount}")
-        (tree / "linux").unlink(missing_ok=True)
-        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", "linux"], recipe, log)
+        image = tree / FLAVOURS[flavour].image
+        image.unlink(missing_ok=True)
+        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", image.name], recipe, log)
+        if FLAVOURS[flavour].arch != "um":
+            _check_series(tree, recipe, log)
         return _install(tree, recipe)
+
+
+def _check_series(tree: Path, recipe: Recipe, log: Log) -> None:
+    """Fails when gcc with W=1, or sparse, warns about a file of the series."""
+    if not shutil.which("sparse"):
+        raise KernelError("sparse is not installed: make test-arch installs it")
+    source = KERNEL_DIR / "src"
+    ours = sorted(str(path.relative_to(source)) for path in source.rglob("*.[ch]"))
+    objects = [f"{path[:-1]}o" for path in ours if path.startswith("net/") and path.endswith(".c")]
+    log(f"checking {recipe.line} {recipe.flavour}: W=1, sparse")
+    output = _make(tree, ["W=1", "C=2", "CF=-D__CHECK_ENDIAN__", *objects], recipe, log)
+    warning = re.compile(rf"^\S*({'|'.join(map(re.escape, ours))}):\d+:.*(warning|error):")
+    found = [line for line in output.read_text().splitlines() if warning.match(line)]
+    if found:
+        raise KernelError(f"{recipe.line} {recipe.flavour}:\n" + "\n".join(found))
 
 
 def _install(tree: Path, recipe: Recipe) -> Kernel:
@@ -225,7 +281,7 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
     with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
         new = Path(name) / "kernel"
         new.mkdir()
-        shutil.copy2(tree / "linux", new / "linux")
+        shutil.copy2(tree / FLAVOURS[recipe.flavour].image, new / "linux")
         (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
         new.rename(home)
     kernel = _read_kernel(home)
@@ -277,8 +333,8 @@ def _prepare_tree(source: Source, recipe: Recipe, log: Log) -> Path:
     # A tree with the same configuration brings most objects ready made.
     others = [
         _tree(recipe.line, flavour)
-        for flavour, config in FLAVOURS.items()
-        if flavour != recipe.flavour and config == FLAVOURS[recipe.flavour]
+        for flavour, made in FLAVOURS.items()
+        if flavour != recipe.flavour and made.configs == FLAVOURS[recipe.flavour].configs
     ]
     origin = next((other for other in others if _usable(other, recipe)), source.path)
     log(f"copying the source of {recipe.line}")
@@ -348,14 +404,15 @@ def _patch(tree: Path, patch: bytes, name: str, *options: str) -> None:
 
 
 def _configure(tree: Path, recipe: Recipe) -> None:
-    fragment = _state(tree) / "um.config"
+    fragment = _state(tree) / "config"
     fragment.write_text(recipe.config)
     _make(tree, [f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"], recipe, lambda _: None)
     lost = lost_options(recipe, tree)
     if lost:
         raise KernelError(
             f"the configuration of {recipe.line} {recipe.flavour} lost {', '.join(lost)}: "
-            f"an option that it depends on is not in {' or '.join(FLAVOURS[recipe.flavour])}"
+            "an option that it depends on is not in kernel/lab/guest/"
+            f"{{{','.join(FLAVOURS[recipe.flavour].configs)}}}.config"
         )
 
 
@@ -367,7 +424,7 @@ def lost_options(recipe: Recipe, tree: Path) -> list[str]:
     if lost:
         # Lines differ in what they have; only the series brings TCP_DRWA, and it must.
         known = _defined_options(tree)
-        if recipe.flavour != "base":
+        if FLAVOURS[recipe.flavour].patched:
             known.add("CONFIG_TCP_DRWA=y")
         lost = [line for line in lost if line in known]
     return lost
@@ -383,8 +440,8 @@ def _defined_options(tree: Path) -> set[str]:
     }
 
 
-def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> None:
-    """Runs make with its output in a log file; shows the end of that on failure."""
+def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> Path:
+    """Runs make with its output in a log file, and returns that; shows its end on failure."""
     folder = cache_dir() / "logs"
     folder.mkdir(exist_ok=True)
     path = folder / f"{recipe.line}-{recipe.flavour}.log"
@@ -395,11 +452,13 @@ def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> None:
         if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE")
     }
     environment |= FIXED_STAMP | {"LC_ALL": "C"}
+    made = FLAVOURS[recipe.flavour]
+    make = ["make", f"ARCH={made.arch}", f"CROSS_COMPILE={made.cross}", "LOCALVERSION="]
     tail: deque[str] = deque(maxlen=25)
     with (
         path.open("w") as file,
         subprocess.Popen(
-            [*MAKE, *arguments],
+            [*make, *arguments],
             cwd=tree,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -422,6 +481,7 @@ def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> None:
             f"make {arguments[-1]} failed for {recipe.line} {recipe.flavour}; "
             f"from {path}:\n" + "".join(tail).rstrip()
         )
+    return path
 
 
 def agent() -> Path:
@@ -453,7 +513,7 @@ kernel_app = typer.Typer(
 )
 
 
-class _Progress:
+class Progress:
     """Shows what a build is doing: a live line on a terminal, a line now and then elsewhere."""
 
     def __init__(self, console: Console, status: Status) -> None:
@@ -485,15 +545,16 @@ def build_command(
     flavour: Annotated[
         str,
         typer.Option(
-            help="drwa: with the patch series; base: without; debug: drwa with KASAN, UBSAN, "
-            "lockdep, kmemleak and KUnit; or all."
+            help="Guests of the lab: drwa, with the patch series; base, without; debug, drwa with "
+            "KASAN, UBSAN, lockdep, kmemleak and KUnit; all of these: all. Machines of two CPUs "
+            "for lab machine: smp, with lockdep; kcsan; arm64."
         ),
     ] = "drwa",
 ) -> None:
     """Build a guest kernel; done at once when the cache has it."""
     console = Console(stderr=True)
     lines = list(read_lines()) if kernel == "all" else [kernel]
-    flavours = list(FLAVOURS) if flavour == "all" else [flavour]
+    flavours = GUESTS if flavour == "all" else (flavour,)
     try:
         for line in lines:
             get_line(line)
@@ -507,7 +568,7 @@ def build_command(
             for line in lines:
                 for each in flavours:
                     status.update(f"{line} {each}")
-                    built = build(line, each, _Progress(console, status))
+                    built = build(line, each, Progress(console, status))
                     print(f"{line} {each}: {built.path}", flush=True)
             status.update("guest agent")
             agent()

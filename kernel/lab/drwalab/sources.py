@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,7 @@ class Line:
     source: str
     suite: str
     ack: str = ""
+    needs: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
 
 
@@ -147,21 +148,13 @@ def _download(line: Line, into: Path) -> Path:
         first = error
     with tempfile.TemporaryDirectory() as name:
         apt = Path(name)
-        options = _private_apt(line, apt)
-        # Its exit code also counts hooks of the system that need root; the download decides.
-        update = subprocess.run(
-            ["apt-get", *options, "--quiet", "update"],
-            cwd=apt,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        options, complaints = _private_apt(apt, line.suite)
         try:
             return _apt_download(line, into, options)
         except SourceError as second:
             raise SourceError(
                 f"cannot download {line.source}:\n{first}\n"
-                f"nor from {line.suite} on the mirror that apt uses:\n{update.stderr}{second}"
+                f"nor from {line.suite} on the mirror that apt uses:\n{complaints}{second}"
             ) from second
 
 
@@ -173,11 +166,30 @@ def _apt_download(line: Line, into: Path, options: list[str]) -> Path:
     return found[-1]
 
 
-def _private_apt(line: Line, apt: Path) -> list[str]:
-    """Options for an apt with its own lists that also knows the line's suite.
+def download_packages(names: Sequence[str], architecture: str, into: Path) -> list[Path]:
+    """The packages, with all that they depend on, for a machine that has nothing yet."""
+    with tempfile.TemporaryDirectory() as name:
+        apt = Path(name)
+        options, complaints = _private_apt(apt, "", architecture)
+        flags = ["--quiet", "--yes", "--no-install-recommends", "--download-only"]
+        try:
+            _run(["apt-get", *options, *flags, "install", *names], cwd=apt)
+        except SourceError as error:
+            packages = ", ".join(names)
+            raise SourceError(
+                f"cannot download {packages} for {architecture}:\n{complaints}{error}"
+            ) from error
+        return [
+            Path(shutil.move(package, into / package.name))
+            for package in sorted((apt / "archives").glob("*.deb"))
+        ]
+
+
+def _private_apt(apt: Path, suite: str, architecture: str = "") -> tuple[list[str], str]:
+    """Options for an apt with lists of its own that also knows a suite; and what it complains of.
 
     They are given on the command line, so that the machine's proxies, certificates and credentials
-    keep their effect.
+    keep their effect. With an architecture it takes nothing for installed.
     """
     targets = _run(
         [
@@ -187,7 +199,7 @@ def _private_apt(line: Line, apt: Path) -> list[str]:
             "--format=$(CREATED_BY) $(REPO_URI) $(RELEASE) $(COMPONENT)",
         ]
     )
-    (apt / "sources.list").write_text("\n".join(apt_sources(targets, line.suite)) + "\n")
+    (apt / "sources.list").write_text("\n".join(apt_sources(targets, suite)) + "\n")
     for name in ("lists/partial", "archives/partial"):
         (apt / name).mkdir(parents=True)
     settings = {
@@ -196,14 +208,31 @@ def _private_apt(line: Line, apt: Path) -> list[str]:
         "Dir::Etc::SourceList": apt / "sources.list",
         "Dir::Etc::SourceParts": "/dev/null",
     }
+    if architecture:
+        (apt / "status").touch()
+        settings |= {
+            "Dir::State::Status": apt / "status",
+            "APT::Architecture": architecture,
+            "APT::Architectures": architecture,
+            "Debug::NoLocking": "true",
+        }
     if os.geteuid() == 0:
         # The private folder is closed to the user that apt would switch to.
         settings["APT::Sandbox::User"] = "root"
-    return [f"--option={key}={value}" for key, value in settings.items()]
+    options = [f"--option={key}={value}" for key, value in settings.items()]
+    # Its exit code also counts hooks of the system that need root; the download decides.
+    update = subprocess.run(
+        ["apt-get", *options, "--quiet", "update"],
+        cwd=apt,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return options, update.stderr
 
 
 def apt_sources(targets: str, suite: str) -> list[str]:
-    """Lines of a sources.list: Debian's suites as the machine names them, and the given one.
+    """Lines of a sources.list: Debian's suites as the machine names them, and the one given.
 
     Security updates have an archive of their own, beside Debian's on the same mirror.
     """
@@ -217,12 +246,10 @@ def apt_sources(targets: str, suite: str) -> list[str]:
         archive = base.removesuffix("-security")
         if suite.endswith("-security"):
             archive += "-security"
-        for line in (
-            f"deb {keyring} {base} {release} {component}",
-            f"deb {keyring} {archive} {suite} main",
-        ):
-            if line not in lines:
-                lines.append(line)
+        wanted = [f"deb {keyring} {base} {release} {component}"]
+        if suite:
+            wanted.append(f"deb {keyring} {archive} {suite} main")
+        lines += [line for line in wanted if line not in lines]
     return lines
 
 

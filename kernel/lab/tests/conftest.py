@@ -10,8 +10,14 @@ import pytest
 
 from drwalab import cli, guest, kernels, pool, spec
 from drwalab.kernels import KernelMissing
-from drwalab.sources import KERNEL_DIR
+from drwalab.sources import KERNEL_DIR, read_lines
 from drwalab.spec import RunSpec
+
+# Every kernel line; make test runs the first two, make test-lines the others.
+LINES = [
+    pytest.param(name, marks=[] if name in ("6.12", "6.1") else [pytest.mark.lines])
+    for name in read_lines()
+]
 
 
 @dataclass(frozen=True)

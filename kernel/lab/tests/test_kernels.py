@@ -56,7 +56,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(home / "linux" / "two.c", "int two;\n")
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
-    write(kernel / "lab" / "guest" / "um.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
+    write(kernel / "lab" / "guest" / "guest.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
+    for fragment in ("um", "kunit", "lockdep"):
+        write(kernel / "lab" / "guest" / f"{fragment}.config", "")
     write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
     write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
@@ -151,7 +153,7 @@ def test_lab_files_reach_the_tree(tree: Path, tmp_path: Path) -> None:
 
 def test_lost_option_is_named(tree: Path) -> None:
     """One that the line knows; what the line does not have is no loss."""
-    (tree / "lab" / "guest" / "um.config").write_text("CONFIG_NET=y\nCONFIG_OTHER=y\n")
+    (tree / "lab" / "guest" / "guest.config").write_text("CONFIG_NET=y\nCONFIG_OTHER=y\n")
     source = Source(read_lines()["6.12"], "1", tree)
     write(tree / ".config", "# CONFIG_NET is not set\n")
     write(tree / "net" / "Kconfig", "config NET\n\tbool\n")
@@ -224,8 +226,11 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1\n"),
-        (["--flavour", "x"], "lab: unknown flavour 'x': choose from base, drwa, debug\n"),
+        (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1, 5.10, 7.3\n"),
+        (
+            ["--flavour", "x"],
+            "lab: unknown flavour 'x': choose from base, drwa, debug, smp, kcsan, arm64\n",
+        ),
     ],
 )
 def test_wrong_input_ends_with_one_line(tree: Path, arguments: list[str], message: str) -> None:

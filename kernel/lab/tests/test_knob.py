@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Run
+from conftest import LINES, Run
 from drwalab import network, schemes
 
 pytestmark = pytest.mark.guest
@@ -81,7 +81,7 @@ ip netns del short
 }
 
 
-@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("kernel", LINES)
 @pytest.mark.parametrize("name", list(CHECKS))
 def test_knob(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, kernel: str) -> None:
     original = network.setup_script
@@ -89,7 +89,7 @@ def test_knob(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, kernel: str)
     run("stock", **SHORT | {"duration": "1s"}, kernel=kernel)
 
 
-@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("kernel", LINES)
 @pytest.mark.parametrize("ipv6", [False, True])
 @pytest.mark.parametrize("scheme", ["drwa", "drwa-classic"])
 def test_governed(run: Run, scheme: str, kernel: str, ipv6: bool) -> None:

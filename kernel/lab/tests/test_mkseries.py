@@ -149,7 +149,7 @@ def test_new_file_must_be_new(kernel: Path, pristine: Path) -> None:
 
 def test_checkpatch_objections_are_passed_on(tmp_path: Path) -> None:
     write(
-        tmp_path / "scripts" / "checkpatch.pl", 'print "WARNING: no\\n"; exit($ARGV[2] =~ /bad/);'
+        tmp_path / "scripts" / "checkpatch.pl", 'print "WARNING: no\\n"; exit($ARGV[3] =~ /bad/);'
     )
     patches = {"good.patch": "", "bad.patch": ""}
     assert mkseries.checkpatch(tmp_path, patches) == ["bad.patch:\nWARNING: no"]

@@ -8,7 +8,7 @@ from typing import Any
 import dpkt
 import pytest
 
-from conftest import Lab, needs_kernels
+from conftest import LINES, Lab, needs_kernels
 from drwalab import spec
 
 pytestmark = pytest.mark.guest
@@ -87,7 +87,7 @@ def read(folder: Path) -> list[tuple[str, str, Packet]]:
     return found
 
 
-@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("kernel", LINES)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
     given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}

@@ -10,7 +10,7 @@ DEBIAN = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]"
 
 def test_lines_name_their_source() -> None:
     lines = sources.read_lines()
-    assert list(lines) == ["6.12", "6.1"]
+    assert list(lines) == ["6.12", "6.1", "5.10", "7.3"]
     assert lines["6.1"].source == "linux-source-6.1"
 
 
@@ -36,6 +36,20 @@ def test_apt_sources_are_named_once() -> None:
         f"{DEBIAN} http://mirror.example/debian bookworm main",
         f"{DEBIAN} http://mirror.example/debian-security bookworm-security main",
     ]
+
+
+def test_apt_sources_take_a_suite_from_its_archive() -> None:
+    targets = "Packages http://mirror.example/debian-security/ bookworm-security main\n"
+    first = f"{DEBIAN} http://mirror.example/debian-security bookworm-security main"
+    assert sources.apt_sources(targets, "bullseye-security") == [
+        first,
+        f"{DEBIAN} http://mirror.example/debian-security bullseye-security main",
+    ]
+    assert sources.apt_sources(targets, "trixie-backports") == [
+        first,
+        f"{DEBIAN} http://mirror.example/debian trixie-backports main",
+    ]
+    assert sources.apt_sources(targets, "") == [first]
 
 
 def test_find_source_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,8 @@
 #include <net/tcp_drwa.h>
 #include <uapi/linux/rtnetlink.h>
 
+#include "tcp_drwa_compat.h"
+
 #define CREATE_TRACE_POINTS
 #include <trace/events/tcp_drwa.h>
 
@@ -30,7 +32,7 @@ MODULE_PARM_DESC(classic, "follow Algorithm 1 of the paper, for reproduction");
  */
 static struct tcp_drwa_dev *tcp_drwa_sk_dev(const struct sock *sk)
 {
-	int ifindex = sk->sk_rx_dst_ifindex;
+	int ifindex = tcp_drwa_rx_ifindex(sk);
 	const struct dst_entry *dst;
 
 	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk_is_mptcp(sk))

@@ -24,4 +24,11 @@
 #define TCP_DRWA_CTL_TABLE	struct ctl_table
 #endif
 
+/* 5.17 moved it from inet_sock; net/ipv4/Makefile of an older line says so. */
+#ifdef TCP_DRWA_INET_RX_IFINDEX
+#define tcp_drwa_rx_ifindex(sk)	(inet_sk(sk)->rx_dst_ifindex)
+#else
+#define tcp_drwa_rx_ifindex(sk)	((sk)->sk_rx_dst_ifindex)
+#endif
+
 #endif /* _TCP_DRWA_COMPAT_H */
