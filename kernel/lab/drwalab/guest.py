@@ -27,6 +27,8 @@ MEMORY_ROOM = 256 << 20
 
 # A guest reports every second of its time; at 1 Gb/s that is a few seconds of ours.
 STALL_S = 60.0
+# A script may be silent for as long as one of its steps takes.
+SCRIPT_STALL_S = 300.0
 POLL_S = 0.05
 LOG_LINES = 12
 START_NS = 1_700_000_000 * 10**9
@@ -82,7 +84,7 @@ def run(
         _write_inputs(spec, agent, folder)
         with leased_cpu(cancel) as cpu:
             command = _command(kernel, cpu, spec.seed)
-            _boot(spec.name, command, folder, cancel, progress)
+            _boot(spec.name, command, folder, cancel, progress, STALL_S)
     return folder
 
 
@@ -101,7 +103,7 @@ def run_script(
         cancel = threading.Event()
         with leased_cpu(cancel) as cpu:
             command = [*_command(kernel, cpu, seed=1), *parameters.split()]
-            _boot("script", command, folder, cancel, lambda _: None)
+            _boot("script", command, folder, cancel, lambda _: None, SCRIPT_STALL_S)
     return folder
 
 
@@ -188,6 +190,7 @@ def _boot(
     folder: Path,
     cancel: threading.Event,
     progress: Progress,
+    stall_s: float,
 ) -> None:
     log = folder / "console"
     with (
@@ -203,7 +206,7 @@ def _boot(
         ) as process,
     ):
         try:
-            problem = _wait(process, log, cancel, progress)
+            problem = _wait(process, log, cancel, progress, stall_s)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -218,21 +221,25 @@ def _boot(
 
 
 def _wait(
-    process: subprocess.Popen[bytes], log: Path, cancel: threading.Event, progress: Progress
+    process: subprocess.Popen[bytes],
+    log: Path,
+    cancel: threading.Event,
+    progress: Progress,
+    stall_s: float,
 ) -> str | None:
     """Wait for the guest's end; returns what is wrong, if anything."""
     seen = 0
-    deadline = time.monotonic() + STALL_S
+    deadline = time.monotonic() + stall_s
     while process.poll() is None:
         if cancel.wait(POLL_S):
             raise Cancelled
         size = log.stat().st_size
         if size > seen:
             seen = size
-            deadline = time.monotonic() + STALL_S
+            deadline = time.monotonic() + stall_s
             progress(_reached(log))
         elif time.monotonic() > deadline:
-            return f"has not moved for {STALL_S:.0f} s"
+            return f"has not moved for {stall_s:.0f} s"
     return None
 
 

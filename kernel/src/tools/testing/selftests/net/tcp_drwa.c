@@ -5,8 +5,9 @@
  *
  *	tcp_drwa [OPTION]... SERVER CLIENT ADDRESS SECONDS [COMMAND SECONDS]...
  *
- * One process has the sockets of both ends, so that neither waits for the other
- * to be started. At the end of each time it prints a line,
+ * SERVER and CLIENT are processes, which stand for their name spaces. This one
+ * has the sockets of both, so that neither waits for the other to be started.
+ * At the end of each time it prints a line,
  *
  *	goodput_kbps=9300 rtt_us=61000 rtt_p95_us=64000 wnd=91648 wnd_max=97280 rcvbuf=366592
  *
@@ -73,12 +74,12 @@ static uint64_t now_us(void)
 	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
 }
 
-static void enter(const char *ns)
+static void enter(const char *process)
 {
-	char path[256];
+	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/var/run/netns/%s", ns);
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", process);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		err(1, "%s", path);

@@ -16,7 +16,7 @@
 #
 # Without a name all tests run, and take about six minutes. It needs root, ip, tc
 # and the programs tcp_drwa and tcp_drwa_peer beside it, and no more of a shell
-# than a phone has.
+# and its tools than a phone has.
 # DRWA_STORM_S is the length of the test named storm, in seconds.
 #
 # Tests are called by name, and options are words to be split.
@@ -32,8 +32,6 @@ tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
 
 here=$(dirname "$0")
 tool=$here/tcp_drwa
-server=drwa-server-$$
-phone=drwa-phone-$$
 conf=/proc/sys/net/ipv4/conf
 classic=/sys/module/tcp_drwa/parameters/classic
 ksft_skip=4
@@ -48,30 +46,48 @@ at_least() { [ "$2" -ge "$3" ] || fail "$1 $2, at least $3 expected"; }
 at_most() { [ "$2" -le "$3" ] || fail "$1 $2, at most $3 expected"; }
 is() { [ "$2" = "$3" ] || fail "$1 is '$2', not '$3'"; }
 
+# A name space is known by a process in it: Android has no place for their names.
+new_namespace() {
+	unshare -n sleep 1000000 &
+	namespace=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$(readlink /proc/self/ns/net)" = "$(readlink /proc/$namespace/ns/net)" ] ||
+			return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+on() { # name-space command...
+	namespace=$1
+	shift
+	nsenter -t "$namespace" -n "$@"
+}
+
 put() { # name-space file value
 	# shellcheck disable=SC2016
-	ip netns exec "$1" sh -c 'echo "$2" > "$1"' sh "$2" "$3" 2>/dev/null
+	on "$1" sh -c 'echo "$2" > "$1"' sh "$2" "$3" 2>/dev/null
 }
 
 get() { # name-space file
-	ip netns exec "$1" cat "$2"
+	on "$1" cat "$2"
 }
 
 has() { # name-space file
-	ip netns exec "$1" test -e "$2"
+	on "$1" test -e "$2"
 }
 
 set_lambda() { put "$phone" "$conf/$1/tcp_drwa_lambda" "$2"; }
 lambda() { get "$phone" "$conf/$1/tcp_drwa_lambda"; }
 
-# In commands that tcp_drwa runs, where these functions are not known
+# For tcp_drwa, which runs them on the phone
 lambda_command() { # interface value
-	echo "ip netns exec $phone sh -c 'echo $2 > $conf/$1/tcp_drwa_lambda'"
+	echo "echo $2 > $conf/$1/tcp_drwa_lambda"
 }
 
 route_commands() { # server's interface and address, phone's interface and address
-	echo "ip -n $phone route replace 10.77.9.1 via $2 dev $3 src 10.77.0.2 &&" \
-	     "ip -n $server route replace 10.77.0.2 via $4 dev $1"
+	echo "ip route replace 10.77.9.1 via $2 dev $3 src 10.77.0.2 &&" \
+	     "nsenter -t $server -n ip route replace 10.77.0.2 via $4 dev $1"
 }
 
 counter() { # name in TcpExt of the phone's /proc/net/netstat
@@ -89,9 +105,9 @@ counter() { # name in TcpExt of the phone's /proc/net/netstat
 
 # Up, with packets that are one segment each, as the link shall serve and drop them
 raise() { # name-space interface
-	ip -n "$1" link set "$2" gso_max_segs 1
-	ip netns exec "$1" ethtool -K "$2" tso off gso off 2>/dev/null
-	ip -n "$1" link set "$2" up
+	on "$1" ip link set "$2" gso_max_segs 1
+	on "$1" ethtool -K "$2" tso off gso off 2>/dev/null
+	on "$1" ip link set "$2" up
 }
 
 connect() { # server's interface, phone's interface, network
@@ -100,23 +116,23 @@ connect() { # server's interface, phone's interface, network
 	for end in "$server $1 1" "$phone $2 2"; do
 			set -- $end
 		raise "$1" "$2"
-		ip -n "$1" addr add "10.77.$network.$3/24" dev "$2"
-		ip -n "$1" addr add "fd77:$network::$3/64" dev "$2" nodad 2>/dev/null
+		on "$1" ip addr add "10.77.$network.$3/24" dev "$2"
+		on "$1" ip addr add "fd77:$network::$3/64" dev "$2" nodad 2>/dev/null
 	done
 }
 
 network() {
-	ip netns add "$server" && ip netns add "$phone" || return 1
-	ip -n "$server" link set lo up
-	ip -n "$server" addr add 10.77.9.1/32 dev lo
-	ip -n "$server" addr add fd77:9::1/128 dev lo 2>/dev/null
+	new_namespace && server=$namespace && new_namespace && phone=$namespace || return 1
+	on "$server" ip link set lo up
+	on "$server" ip addr add 10.77.9.1/32 dev lo
+	on "$server" ip addr add fd77:9::1/128 dev lo 2>/dev/null
 	for host in $server $phone; do
 		put "$host" $conf/all/rp_filter 0
 		put "$host" $conf/default/rp_filter 0
 	done
 	connect srv0 cell0 0 && connect srv1 wifi0 1 || return 1
-	ip -n "$phone" route add 10.77.9.1 via 10.77.0.1 dev cell0 || return 1
-	ip -n "$phone" route add fd77:9::1 via fd77:0::1 dev cell0 2>/dev/null
+	on "$phone" ip route add 10.77.9.1 via 10.77.0.1 dev cell0 || return 1
+	on "$phone" ip route add fd77:9::1 via fd77:0::1 dev cell0 2>/dev/null
 	link 10 400
 }
 
@@ -125,16 +141,19 @@ link() { # Mb/s packets
 	rate_mbit=$1
 	packets=$2
 	for dev in srv0 srv1; do
-		tc -n "$server" qdisc replace dev $dev root netem \
+		on "$server" tc qdisc replace dev $dev root netem \
 			rate "${1}mbit" delay "${base_ms}ms" limit "$2" 2>/dev/null ||
 			skip "no netem"
 	done
 }
 
 no_network() {
-	ip netns del "$server" 2>/dev/null
-	ip netns del "$phone" 2>/dev/null
-	rm -f "$out"
+	rm -f "$out" "$out.storm" "$out.peer"
+	[ -n "$server$phone" ] || return
+	kill $server $phone
+	wait $server $phone 2>/dev/null
+	server=
+	phone=
 }
 
 # RTT behind a full queue of ordinary packets
@@ -198,7 +217,7 @@ knob_range() {
 }
 
 knob_owner() {
-	is owner "$(ip netns exec "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_lambda)" \
+	is owner "$(on "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_lambda)" \
 		"644 0 0"
 }
 
@@ -212,20 +231,20 @@ knob_per_interface() {
 
 knob_rename() {
 	set_lambda wifi0 200
-	ip -n "$phone" link set wifi0 down
-	ip -n "$phone" link set wifi0 name other0 || fail "cannot rename"
+	on "$phone" ip link set wifi0 down
+	on "$phone" ip link set wifi0 name other0 || fail "cannot rename"
 	is "lambda under a new name" "$(lambda other0)" 200
 	! has "$phone" $conf/wifi0 || fail "the old name stays"
 }
 
 knob_removal() {
 	set_lambda wifi0 200
-	ip -n "$phone" link set wifi0 netns "$server"
+	on "$phone" ip link set wifi0 netns "$server"
 	! has "$phone" $conf/wifi0/tcp_drwa_lambda || fail "stays when the interface moves"
 	is "lambda in another name space" \
 		"$(get "$server" $conf/wifi0/tcp_drwa_lambda)" 0
 	put "$server" $conf/wifi0/tcp_drwa_lambda 300
-	ip -n "$server" link del wifi0
+	on "$server" ip link del wifi0
 	! has "$server" $conf/wifi0 || fail "stays when the interface goes"
 	connect srv1 wifi0 1
 	is "lambda of a new interface" "$(lambda wifi0)" 0
@@ -237,7 +256,7 @@ download() { governs ""; }
 five_flows() { governs "-n 5"; }
 
 ipv6() {
-	if ! ip -n "$phone" route get fd77:9::1 >/dev/null 2>&1; then
+	if ! on "$phone" ip route get fd77:9::1 >/dev/null 2>&1; then
 		skip "no IPv6"
 		return
 	fi
@@ -281,8 +300,8 @@ small_segments() {
 }
 
 jumbo_frames() {
-	ip -n "$server" link set srv0 mtu 9000
-	ip -n "$phone" link set cell0 mtu 9000
+	on "$server" ip link set srv0 mtu 9000
+	on "$phone" ip link set cell0 mtu 9000
 	link 20 100
 	governs ""
 }
@@ -334,8 +353,8 @@ switch_on() {
 
 interface_flap() {
 	set_lambda cell0 150
-	up="ip -n $phone link set cell0 up && $(route_commands srv0 10.77.0.1 cell0 10.77.0.2)"
-	traffic "" 3 "ip -n $phone link set cell0 down" 0.5 "$up" 4 true 4
+	up="ip link set cell0 up && $(route_commands srv0 10.77.0.1 cell0 10.77.0.2)"
+	traffic "" 3 "ip link set cell0 down" 0.5 "$up" 4 true 4
 	at_least "goodput, kb/s," "$(value 4 goodput_kbps)" $((rate_mbit * 850))
 	at_most "RTT, us," "$(value 4 rtt_us)" $(($(full_us) / 2))
 }
@@ -366,9 +385,9 @@ flip() { # file value...
 
 rename_around() {
 	while [ -e "$out.storm" ]; do
-		ip -n "$phone" link set wifi0 down
-		ip -n "$phone" link set wifi0 name other0
-		ip -n "$phone" link set other0 name wifi0
+		on "$phone" ip link set wifi0 down
+		on "$phone" ip link set wifi0 name other0
+		on "$phone" ip link set other0 name wifi0
 		sleep 0.1
 	done
 }
@@ -379,16 +398,19 @@ storm() {
 	before=$(cat $classic)
 	: >"$out.storm"
 	flip $classic Y N &
+	stormers=$!
 	rename_around &
+	stormers="$stormers $!"
 	export out
 	for interface in cell0 wifi0; do
-		ip netns exec "$phone" "$0" flip $conf/$interface/tcp_drwa_lambda 150 0 1000 100 \
+		on "$phone" "$0" flip $conf/$interface/tcp_drwa_lambda 150 0 1000 100 \
 			2>/dev/null &
+		stormers="$stormers $!"
 	done
 	traffic "-n 8" "$seconds"
 	at_least "goodput in the storm, kb/s," "$(value 1 goodput_kbps)" $((rate_mbit * 500))
 	rm "$out.storm"
-	wait
+	wait $stormers
 	echo "$before" >$classic
 	governs ""
 }
@@ -399,10 +421,10 @@ hostile() { # lie
 	ip link add peer0 netns "$server" type veth peer name evil0 netns "$phone" || fail veth
 	raise "$server" peer0
 	raise "$phone" evil0
-	ip -n "$phone" addr add 10.77.2.2/24 dev evil0
-	ip -n "$phone" neigh replace 10.77.2.1 dev evil0 lladdr 02:00:00:00:00:01 nud permanent
-	ip -n "$server" link set peer0 address 02:00:00:00:00:01
-	tc -n "$server" qdisc replace dev peer0 root netem rate 20mbit delay 20ms limit 1000
+	on "$phone" ip addr add 10.77.2.2/24 dev evil0
+	on "$phone" ip neigh replace 10.77.2.1 dev evil0 lladdr 02:00:00:00:00:01 nud permanent
+	on "$server" ip link set peer0 address 02:00:00:00:00:01
+	on "$server" tc qdisc replace dev peer0 root netem rate 20mbit delay 20ms limit 1000
 	set_lambda evil0 150
 	"${tool}_peer" "$server" peer0 "$phone" 10.77.2.1 4 "$1" >"$out.peer" 2>&1 &
 	traffic "" 2 true 2
@@ -443,10 +465,12 @@ fi
 
 echo "TAP version 13"
 [ "$(id -u)" = 0 ] || quit "needs root"
-for command in ip tc "$tool" "${tool}_peer"; do
+for command in ip tc nsenter unshare "$tool" "${tool}_peer"; do
 	command -v "$command" >/dev/null || quit "needs $command"
 done
 out=$(mktemp) || quit "needs a place for files"
+server=
+phone=
 trap 'no_network' EXIT
 trap 'exit 1' HUP INT TERM
 network || quit "cannot make name spaces with veth"
@@ -464,7 +488,7 @@ for name in "$@"; do
 	skipped=
 	address=
 	out=$(mktemp)
-	network
+	network || fail "no network"
 	case " $knob_tests kernel_log " in
 	*" $name "*)
 		skipped=

@@ -5,9 +5,10 @@
  *
  *	tcp_drwa_peer PEER DEVICE CLIENT ADDRESS SECONDS LIE
  *
- * PEER and CLIENT are network name spaces. PEER has DEVICE and no address, so
- * that its kernel leaves ADDRESS to this program. At the end it prints what the
- * client, a plain socket, took in and the most memory that it ever held:
+ * PEER and CLIENT are processes, which stand for their name spaces. PEER's has
+ * DEVICE without an address, so that its kernel leaves ADDRESS to this program.
+ * At the end it prints what the client, a plain socket, took in and the most
+ * memory that it ever held:
  *
  *	received=8200000 rcvbuf_max=366592 rmem_max=180000
  */
@@ -104,12 +105,12 @@ static uint32_t random32(void)
 	return state;
 }
 
-static void enter(const char *ns)
+static void enter(const char *process)
 {
-	char path[256];
+	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/var/run/netns/%s", ns);
+	snprintf(path, sizeof(path), "/proc/%s/ns/net", process);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || setns(fd, CLONE_NEWNET))
 		err(1, "%s", path);
