@@ -104,11 +104,13 @@ def run() -> Run:
 
 @pytest.fixture(scope="session")
 def script() -> Script:
-    """Runs a shell script in a guest of the debug flavour: script("ip link", "6.12")."""
+    """Runs a shell script in a guest: script("ip link", "6.12", "debug")."""
 
-    def boot(text: str, kernel: str, files: Sequence[Path] = (), parameters: str = "") -> Ended:
+    def boot(
+        text: str, kernel: str, flavour: str, files: Sequence[Path] = (), parameters: str = ""
+    ) -> Ended:
         try:
-            build = kernels.find(kernel, "debug")
+            build = kernels.find(kernel, flavour)
         except KernelMissing as e:
             pytest.skip(str(e))
         folder = guest.run_script(text, build, kernels.agent(), files, parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's selftest, tools/testing/selftests/net/tcp_drwa.sh, under the debug flavour."""
+"""The kernel's selftest, tools/testing/selftests/net/tcp_drwa.sh, in guests."""
 
 import re
 import subprocess
@@ -37,7 +37,7 @@ def compiled(name: str, folder: Path) -> Path:
     return output
 
 
-@pytest.fixture(scope="module", params=["6.12", "6.1"])
+@pytest.fixture(scope="module", params=["6.12 debug", "6.1 drwa"])
 def tap(
     request: pytest.FixtureRequest, script: Script, tmp_path_factory: pytest.TempPathFactory
 ) -> Tap:
@@ -45,7 +45,7 @@ def tap(
     folder = tmp_path_factory.mktemp("selftest")
     programs = [compiled(name, folder) for name in ("tcp_drwa", "tcp_drwa_peer")]
     text = "cd /tmp/out\nDRWA_STORM_S=1 ./tcp_drwa.sh || :\n"
-    done = script(text, request.param, [SCRIPT, *programs])
+    done = script(text, *request.param.split(), [SCRIPT, *programs])
     return {
         name: line
         for line, name in re.findall(r"^((?:not )?ok \d+ (\w+).*)", done.console, re.MULTILINE)

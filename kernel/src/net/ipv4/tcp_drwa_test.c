@@ -14,6 +14,8 @@
 #include <net/tcp.h>
 #include <net/tcp_drwa.h>
 
+#include "tcp_drwa_compat.h"
+
 /* Declares dev_change_name() since 5.18. */
 #if __has_include("../core/dev.h")
 #include "../core/dev.h"
@@ -465,7 +467,7 @@ static struct tcp_sock *test_sock(struct kunit *test, const struct net_device *d
 	sk->sk_family = AF_INET;
 	sk->sk_protocol = IPPROTO_TCP;
 	sk->sk_state = TCP_ESTABLISHED;
-	sk->sk_rx_dst_ifindex = dev ? dev->ifindex : 0;
+	tcp_drwa_rx_ifindex(sk) = dev ? dev->ifindex : 0;
 	WRITE_ONCE(sk->sk_rcvbuf, 131072);
 	tp->advmss = TEST_MSS;
 	tp->rx_opt.rcv_wscale = 9;
@@ -687,11 +689,11 @@ static void tcp_drwa_which_interface(struct kunit *test)
 	dst->dev = other;
 	RCU_INIT_POINTER(sk->sk_dst_cache, dst);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_sk_lambda(sk), 300U);
-	sk->sk_rx_dst_ifindex = dev->ifindex;
+	tcp_drwa_rx_ifindex(sk) = dev->ifindex;
 	KUNIT_EXPECT_EQ(test, tcp_drwa_sk_lambda(sk), 150U);
 	RCU_INIT_POINTER(sk->sk_dst_cache, NULL);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_sk_lambda(sk), 150U);
-	sk->sk_rx_dst_ifindex = other->ifindex;
+	tcp_drwa_rx_ifindex(sk) = other->ifindex;
 	test_dev_free(other);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_sk_lambda(sk), 0U);
 }
