@@ -45,6 +45,7 @@ static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_
 		[DRWA_GAUGE] = "round delay GAUGE",
 		[DRWA_HOLD] = "round delay HOLD",
 		[DRWA_DRAIN] = "round delay DRAIN",
+		[DRWA_ASIDE] = "round delay ASIDE",
 	};
 	const char *name = d->law == DRWA_LAW_CLASSIC ? "round classic" : names[d->phase];
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import builds
 
 DELAY, CLASSIC = 0, 1
-START, GAUGE, HOLD, DRAIN = 0, 1, 2, 3
+START, GAUGE, HOLD, DRAIN, ASIDE = 0, 1, 2, 3, 4
 MSS = 1448
 U32 = 1 << 32
 

@@ -95,7 +95,7 @@ def test_only_a_drain_of_this_round_counts(start_us: int) -> None:
     law = Law(DELAY, 150)
     law.now_us = start_us + 100_000
     drains = 0
-    window, end_us = 40 * MSS, law.now_us + 5_000_000
+    window, end_us = 10 * MSS, law.now_us + 5_000_000
     while law.now_us < end_us:
         rtt_us = max(100_000, window * 8 // 10)
         law.now_us += rtt_us

@@ -72,7 +72,7 @@ def run(
     lambda_: Annotated[
         str | None,
         _option(
-            "λ of drwa (1.50 unless given) and drwa-classic (3.00), from 1.00 to 10.00.",
+            "λ of drwa (1.25 unless given) and drwa-classic (3.00), from 1.00 to 10.00.",
             "NUMBER",
             "--lambda",
         ),

@@ -52,7 +52,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another link.")] = 1,
     drwa_lambda: Annotated[
         str | None,
-        typer.Option("--lambda", metavar="NUMBER", help="λ of the drwa run. Default: 1.50."),
+        typer.Option("--lambda", metavar="NUMBER", help="λ of the drwa run. Default: 1.25."),
     ] = None,
     out: Annotated[
         Path,

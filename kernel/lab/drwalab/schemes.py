@@ -16,7 +16,7 @@ STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
 DRWA_RMEM: Limits = (4096, 131072, 2 << 20)
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
-DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 150, "drwa-classic": 300}
+DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-classic": 300}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def test_schemes_on_the_generated_link(asked: list[RunSpec], tmp_path: Path) -> 
         "stock",
         "static android-lte",
         "drwa-classic λ=3.00",
-        "drwa λ=1.50",
+        "drwa λ=1.25",
         "stock, bbr",
     ]
     assert len({(s.down, s.base_rtt_us, s.seed, s.duration_us) for s in asked}) == 1

@@ -243,7 +243,7 @@ def test_wire(lab: Lab, tmp_path: Path, version: str) -> None:
     words = f"run --scheme stock --scheme drwa --rate 10mbit --duration 1s --upload {version}"
     done = lab(words, "--pcap", str(tmp_path / "pcap"))
     assert done.code == 0, done.err
-    assert sorted(p.name for p in (tmp_path / "pcap").iterdir()) == ["1-stock", "2-drwa-λ-1.50"]
+    assert sorted(p.name for p in (tmp_path / "pcap").iterdir()) == ["1-stock", "2-drwa-λ-1.25"]
     for path in (tmp_path / "pcap").rglob("*.pcap"):
         frames = [dpkt.ethernet.Ethernet(f) for _, f in packets(path)]
         kinds = {

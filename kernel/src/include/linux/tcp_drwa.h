@@ -9,13 +9,14 @@
 #ifndef _LINUX_TCP_DRWA_H
 #define _LINUX_TCP_DRWA_H
 
+#include <linux/build_bug.h>
 #include <linux/types.h>
 
 #define DRWA_LAMBDA_ONE		100	/* lambda is in hundredths */
 #define DRWA_LAMBDA_MIN		100
 #define DRWA_LAMBDA_MAX		1000
 
-#define DRWA_RATE_ROUNDS	4	/* rounds whose best rate counts */
+#define DRWA_RATE_ROUNDS	3	/* rounds whose best rate counts */
 
 enum drwa_law {
 	DRWA_LAW_DELAY,		/* one-way queueing delay, the default */
@@ -27,6 +28,7 @@ enum drwa_phase {
 	DRWA_GAUGE,		/* the first whole round of a full link */
 	DRWA_HOLD,		/* the window follows the law */
 	DRWA_DRAIN,		/* a lower window, to see the path's own delay */
+	DRWA_ASIDE,		/* no cap: the sender's timestamps are no clock */
 };
 
 /**
@@ -42,18 +44,18 @@ enum drwa_phase {
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
  * @phase:	enum drwa_phase
- * @newest:	delay: place of the last round in @rate
- * @deep:	delay: DRAIN found the base too high and goes deeper next time
- * @drain_rounds: delay: rounds left of DRWA_DRAIN
- * @drain_q_ms:	delay: queue at the start of DRWA_DRAIN, ms
+ * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
+ *		effect is over
  * @strikes:	delay: rounds whose queue the window does not explain
+ * @jumped:	delay: the one-way delay was once longer than the RTT
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
  * @base_us:	delay: least one-way delay, same offset
  * @base_seen_us: delay: when the one-way delay was last that low
  * @drain_us:	delay: least one-way delay of DRWA_DRAIN
- * @rate:	delay: last rounds' rates in kB/s, a ring
+ * @drain_q_us:	delay: queue at the start of DRWA_DRAIN
+ * @rate:	delay: last rounds' rates in B/s, newest first
  */
 struct drwa {
 	u32	wnd;
@@ -65,12 +67,10 @@ struct drwa {
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
-		phase:2,
-		newest:2,
-		deep:1,
-		drain_rounds:2;
+		phase:3,
+		rounds:2,
+		jumped:1;
 	u8	strikes;
-	u16	drain_q_ms;
 	union {
 		u32	sum_us;
 		u32	least_us;
@@ -81,14 +81,21 @@ struct drwa {
 		u32	base_seen_us;
 		u32	drain_us;
 	};
+	u32	drain_q_us;
 	u32	rate[DRWA_RATE_ROUNDS];
 };
+
+static_assert(sizeof(struct drwa) <= 64);
 
 /**
  * struct drwa_link - what the connections over one interface tell each other
  * @q_us:	queueing delay
  * @q_seen_us:	when it was seen
  * @drain_us:	when a connection last began DRWA_DRAIN
+ * @target_us:	least target of the connections
+ * @target_set_us: when that was set
+ * @room_us:	queueing delay that the link's changes of rate ask for
+ * @room_set_us: when that was last adapted
  *
  * Written without a lock: a lost update costs one round.
  */
@@ -96,6 +103,10 @@ struct drwa_link {
 	u32	q_us;
 	u32	q_seen_us;
 	u32	drain_us;
+	u32	target_us;
+	u32	target_set_us;
+	u32	room_us;
+	u32	room_set_us;
 };
 
 void drwa_reset(struct drwa *d, enum drwa_law law);

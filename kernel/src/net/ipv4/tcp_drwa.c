@@ -119,10 +119,13 @@ static void tcp_drwa_grow_rcvbuf(struct sock *sk)
 
 	/* A window takes half of the space or more (tcp_adv_win_scale 1). */
 	rcvbuf = min_t(u64, (u64)tp->drwa.wnd * 4, TCP_DRWA_RMEM_MAX);
-	if ((int)rcvbuf > sk->sk_rcvbuf) {
-		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
-		WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
-	}
+	if ((int)rcvbuf <= sk->sk_rcvbuf)
+		return;
+	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
+	if (tp->window_clamp < tcp_win_from_space(sk, sk->sk_rcvbuf))
+		return;
+	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
 }
 
 void __tcp_drwa_space_adjust(struct sock *sk)

@@ -26,16 +26,30 @@
  * delay, the default, tells the own queue from all else by the one-way delay
  * (local clock - TSval, RFC 7323), as LEDBAT (RFC 6817) does:
  *
- *	q    = OWD - least OWD		queue on the way to us
- *	R    = RTT - q			distance, uplink queue included
- *	rate = best of the last four rounds
- *	wnd  = lambda * rate * R + 2 segments
+ *	q      = OWD - least OWD		queue on the way to us
+ *	R      = RTT - q			distance, uplink queue included
+ *	rate   = best of the last three rounds
+ *	target = (lambda - 1) * R		the least of the link's connections
+ *	wnd    = rate * (R + target + room) + 1 segment
  *
  * with the least OWD and RTT of each round, so that q is the standing queue.
  *
+ * A steady link is full with any standing queue. A link whose rate varies runs
+ * dry behind the same queue, and room is what it needs besides: room grows by
+ * 3/8 R in a round whose q fell below 3/4 of the target, and shrinks by 1/32 in
+ * any other. A room of R stays when one round in thirteen does so, and where the
+ * rate is steady, none remains.
+ *
+ * The added segment makes connections that share a queue converge: each takes
+ * rate * (R + target + room), a part that is fair once the rates are, and the
+ * same more.
+ *
  *	         q > max(R/4, 4 ms)          one round
  *	START ----------------------> GAUGE -----------> HOLD <------> DRAIN
- *	no cap                        no growth          wnd           less
+ *	no cap    ^                   no growth          wnd           less
+ *	          |                                                      |
+ *	          +------------------------------------------------------+
+ *	                           the path became longer
  *
  * There is no cap in START, so that slow start runs at the sender's pace. The
  * round that ends it was not a full link from its beginning, so its rate is too
@@ -43,18 +57,27 @@
  * While q is below half of its target, HOLD raises the window but never lowers
  * it: an idle sender says nothing of the link.
  *
- * DRAIN looks for the least OWD anew. A lower window takes a queue away, so
- * what delay does not go is the path's. That is due when
+ * DRAIN looks for the least OWD anew, with 1/8 less than fills the link. What
+ * queue there is goes within two rounds, and what delay stays is the path's.
+ * That is due when
  *
- *  - the least OWD was not seen for 6 s, or
- *  - q stays above its target though the window was lowered, which a longer
- *    path does (handover) and a queue does not.
+ *  - the least OWD was not seen for 6 s or 24 RTTs, to find a path that became shorter:
+ *    its OWD stays, because the window fills what became free with a queue.
+ *    DRAIN goes on for as long as it finds a lower OWD.
+ *  - q stays above what the window explains. A longer path does that
+ *    (handover), a queue does not. Then START finds the new path's window, from
+ *    the present one and three times as much a round.
  *
- * All connections over the interface share the base station's queue, and two
+ * All connections over the interface share the base station's queue, and four
  * things with it (struct drwa_link). A new connection takes the queue that
- * another one sees for its own, for it may meet no moment without queue. And
- * they DRAIN together, at whole periods of the local clock, because one alone
- * would see the others' queue and take it for the path.
+ * another one sees for its own, for it may meet no moment without queue. All
+ * have the same target and the same room, or the one with the most would have
+ * the link. And they DRAIN together, at whole periods of the local clock, because one alone would
+ * see the others' queue and take it for the path.
+ *
+ * A sender whose timestamps do not tick once a millisecond makes an OWD that
+ * runs away from the RTT, which no queue can. The law leaves it alone the second
+ * time; the first may have been our clock, which stops while the phone sleeps.
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
@@ -73,8 +96,8 @@
 /* Four segments keep fast retransmit (RFC 5681) at work. */
 #define DELAY_FLOOR_MSS		4
 
-/* A delayed ACK withholds two segments' worth of window. */
-#define DELAY_CUSHION_MSS	2
+/* Twenty connections at 10 Mb/s and 50 ms have two segments each. */
+#define DELAY_DRAIN_FLOOR_MSS	2
 
 /* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. */
 #define DELAY_QUEUE_MIN_US	4000
@@ -82,24 +105,39 @@
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-/* Between LEDBAT's minutes and the time a user waits for a stalled page. */
-#define DELAY_BASE_AGE_US	6000000u
-
-/* Periods of DRAIN: 2^23 us for an old base, 2^20 us when it must be wrong. */
+/* Periods of DRAIN: 2^23 us for a base not seen in 3/4 of that, between
+ * LEDBAT's minutes and the time a user waits for a stalled page; 2^20 us when
+ * the base must be wrong.
+ */
 #define DELAY_OLD_SHIFT		23
 #define DELAY_WRONG_SHIFT	20
+
+/* Once in 2^5 RTTs at most, as DRAIN costs 1/8 of two. */
+#define DELAY_OLD_RTTS_SHIFT	5
+#define DELAY_OLD_SHIFT_MAX	26
 
 /* One round with less window, and the next one, in which that arrives. */
 #define DELAY_DRAIN_ROUNDS	2
 
-/* Longer than the rate's memory: a slower link has been followed by then. */
-#define DELAY_STRIKES		8
+/* More than the first round of any slow start (RFC 6928: 10 segments). */
+#define DELAY_FIRST_MSS		64
 
-/* A queue that another connection saw longer ago has changed since. */
+/* Until the queue stands again; its absence says nothing of the link. */
+#define DELAY_REFILL_ROUNDS	3
+
+/* Three rounds of twice the queue that the window explains, or six of more. */
+#define DELAY_STRIKES		6
+
+/* The most room, in R: more would be the queue that we are here to prevent. */
+#define DELAY_ROOM_MAX		2
+
+/* What another connection saw longer ago has changed since. */
 #define LINK_FRESH_US		500000u
 
 /* A round this much longer than the RTT says nothing of the rate. */
 #define DELAY_IDLE_RTTS		4
+
+#define SECOND_US		1000000u
 
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
@@ -122,6 +160,12 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 	d->sum_us = 0;
 }
 
+/* Another CPU's stamp may be a little ahead of our clock. */
+static bool link_fresh(u32 now_us, u32 stamp_us)
+{
+	return now_us - stamp_us + DELAY_TICK_US <= LINK_FRESH_US;
+}
+
 /**
  * drwa_start() - take the first RTT sample
  * @d:		connection, just reset
@@ -140,8 +184,10 @@ void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_n
 
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
 		return;
-	if (now_us - READ_ONCE(l->q_seen_us) > LINK_FRESH_US)
+	if (!link_fresh(now_us, READ_ONCE(l->q_seen_us)))
 		q_us = 0;
+	/* One forging sender must not stop the others. */
+	q_us = min(q_us, rtt_us / 2);
 	drwa_new_round(d, now_us, rcv_nxt);
 	d->rtt_us = rtt_us;
 	d->rtt_min_us = rtt_us;
@@ -158,7 +204,7 @@ void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_n
  */
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 {
-	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US || d->samples == U16_MAX)
+	if (rtt_us - 1 >= DRWA_RTT_MAX_US || d->samples == U16_MAX)
 		return;
 
 	if (d->law == DRWA_LAW_CLASSIC) {
@@ -166,21 +212,16 @@ void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 		if (d->sum_us > U32_MAX - rtt_us)
 			return;
 		d->sum_us += rtt_us;
+	} else if (!d->samples) {
+		d->least_us = rtt_us;
+		d->owd_us = owd_us;
 	} else {
-		if (!d->samples || rtt_us < d->least_us)
+		if (rtt_us < d->least_us)
 			d->least_us = rtt_us;
-		if (!d->samples || (s32)(owd_us - d->owd_us) < 0)
+		if ((s32)(owd_us - d->owd_us) < 0)
 			d->owd_us = owd_us;
 	}
 	d->samples++;
-}
-
-/* RTTest: classic averages what the round has seen so far. */
-static u32 drwa_rtt_us(const struct drwa *d)
-{
-	if (!d->samples)
-		return d->rtt_us;
-	return d->law == DRWA_LAW_CLASSIC ? d->sum_us / d->samples : d->least_us;
 }
 
 /**
@@ -190,7 +231,13 @@ static u32 drwa_rtt_us(const struct drwa *d)
  */
 bool drwa_due(const struct drwa *d, u32 now_us)
 {
-	return d->rtt_us && now_us - d->round_us >= drwa_rtt_us(d);
+	u32 elapsed_us = now_us - d->round_us;
+
+	if (!d->samples)
+		return d->rtt_us && elapsed_us >= d->rtt_us;
+	if (d->law == DRWA_LAW_DELAY)
+		return elapsed_us >= d->least_us;
+	return (u64)elapsed_us * d->samples >= d->sum_us;
 }
 
 /* lambda * @bytes, at least @floor */
@@ -205,7 +252,8 @@ static u32 drwa_window(const struct drwa *d, u32 bytes, u32 floor)
 
 static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 {
-	d->rtt_us = drwa_rtt_us(d);
+	if (d->samples)
+		d->rtt_us = d->sum_us / d->samples;
 	if (d->rtt_us < d->rtt_min_us)
 		d->rtt_min_us = d->rtt_us;
 
@@ -221,35 +269,33 @@ static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 	d->phase = DRWA_HOLD;
 }
 
-static u32 delay_best_rate(const struct drwa *d)
+/* Is the base the path's again? Called once a round of DRAIN. */
+static void delay_drained(struct drwa *d, u32 now_us)
 {
-	u32 best = 0;
-	int i;
-
-	for (i = 0; i < DRWA_RATE_ROUNDS; i++)
-		if (d->rate[i] > best)
-			best = d->rate[i];
-	return best;
-}
-
-/* DRAIN: what delay the lower window does not take away is the path's. */
-static void delay_drained(struct drwa *d, u32 now_us, u32 mss)
-{
-	s32 left, pair_us = 2 * mss * 1000 / max(delay_best_rate(d), 1U);
+	s32 left;
 
 	if ((s32)(d->owd_us - d->drain_us) < 0)
 		d->drain_us = d->owd_us;
-	if (--d->drain_rounds)
+	if (--d->rounds)
 		return;
 	left = d->drain_us - d->base_us;
-	/* A delayed ACK releases two segments, which queue behind each other. */
-	d->deep = left < -2 * DELAY_TICK_US ||
-		  (left > DELAY_QUEUE_MIN_US + pair_us &&
-		   left < d->drain_q_ms * 1000 / 2);
-	if (left < 0 || !d->deep)
+	if (left < -2 * DELAY_TICK_US) {
+		/* A shorter path, and still a queue: look further. */
 		d->base_us = d->drain_us;
-	d->base_seen_us = now_us;
+		d->rounds = 1;
+		return;
+	}
 	d->phase = DRWA_HOLD;
+	d->rounds = DELAY_REFILL_ROUNDS;
+	/* Clocks drift; and what outlived most of the queue was no queue. */
+	if (left <= 2 * DELAY_TICK_US) {
+		d->base_us = d->drain_us;
+	} else if ((u32)left >= d->drain_q_us - d->drain_q_us / 4) {
+		d->base_us = d->drain_us;
+		d->phase = DRWA_START;
+		d->rounds = 0;
+	}
+	d->base_seen_us = now_us;
 }
 
 /* Queueing delay of the round in us; keeps the least one-way delay. */
@@ -268,12 +314,66 @@ static u32 delay_queue(struct drwa *d, u32 now_us)
 	return q;
 }
 
-/* Counts the rounds whose queue the window does not explain. */
-static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
+/* Keeps the round's rate; returns the best of the last ones, B/s. */
+static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd)
 {
-	if (q_us > 2 * target_us)
+	u64 rate = div_u64((u64)data_rcvd * SECOND_US, elapsed_us);
+
+	/* DRAIN's window gave its rounds their rate, not the link. */
+	if (d->phase != DRWA_DRAIN && d->rounds < DELAY_DRAIN_ROUNDS) {
+		d->rate[2] = d->rate[1];
+		d->rate[1] = d->rate[0];
+		d->rate[0] = min_t(u64, rate, U32_MAX);
+	}
+	return max(max(d->rate[0], d->rate[1]), d->rate[2]);
+}
+
+/* Queueing delay to aim at on a steady link, us: the least (lambda - 1) * R of
+ * the link's connections, or the one with the longest path would have the link.
+ */
+static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
+{
+	u32 others_us = READ_ONCE(l->target_us);
+	u32 more = d->lambda - DRWA_LAMBDA_ONE;
+	u32 target_us = div_u64((u64)d->rtt_min_us * more, DRWA_LAMBDA_ONE);
+
+	target_us = max_t(u32, target_us, 2 * DELAY_TICK_US);
+	if (others_us < target_us && link_fresh(now_us, READ_ONCE(l->target_set_us)))
+		return others_us;
+	if (d->phase == DRWA_HOLD) {
+		WRITE_ONCE(l->target_us, target_us);
+		WRITE_ONCE(l->target_set_us, now_us);
+	}
+	return target_us;
+}
+
+/* Adapts the link's room, once a round of any of its connections; @full: the
+ * window was used, so that an empty queue is the window's fault.
+ */
+static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
+		      u32 q_us, u32 target_us, bool full)
+{
+	u32 room_us = READ_ONCE(l->room_us);
+	u32 room_max_us = DELAY_ROOM_MAX * d->rtt_min_us;
+
+	if (d->phase == DRWA_HOLD && !d->rounds &&
+	    now_us - READ_ONCE(l->room_set_us) >= d->rtt_us - d->rtt_us / 4) {
+		if (q_us >= target_us - target_us / 4)
+			room_us -= room_us / 32;
+		else if (full && room_us < room_max_us)
+			room_us += d->rtt_min_us / 8 * 3;
+		WRITE_ONCE(l->room_us, room_us);
+		WRITE_ONCE(l->room_set_us, now_us);
+	}
+	return min(room_us, room_max_us);
+}
+
+/* Counts the rounds whose queue the window does not explain. */
+static void delay_judge(struct drwa *d, u32 q_us, u32 explained_us)
+{
+	if (q_us / 2 > explained_us)
 		d->strikes += 2;
-	else if (q_us > target_us + target_us / 4 + DELAY_TICK_US)
+	else if (q_us > explained_us + explained_us / 8 + DELAY_TICK_US)
 		d->strikes++;
 	else
 		d->strikes = 0;
@@ -281,86 +381,118 @@ static void delay_judge(struct drwa *d, u32 q_us, u32 target_us)
 		d->strikes = DELAY_STRIKES;
 }
 
-/* Begins DRAIN when it is due; half the window where the base is wrong. */
-static void delay_drain(struct drwa *d, struct drwa_link *l, u32 now_us,
-			u32 q_us, u32 floor)
+/* Is DRAIN due, here or at another connection? */
+static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_us)
 {
-	u32 crossed = now_us ^ d->round_us;
-	u32 others_us = now_us - READ_ONCE(l->drain_us);
-	bool wrong = d->deep || d->strikes == DELAY_STRIKES;
+	u32 begun = now_us ^ d->round_us;
+	int old = DELAY_OLD_SHIFT;
 
-	if ((wrong && crossed >> DELAY_WRONG_SHIFT) ||
-	    (crossed >> DELAY_OLD_SHIFT &&
-	     now_us - d->base_seen_us > DELAY_BASE_AGE_US))
-		WRITE_ONCE(l->drain_us, now_us);
-	else if (others_us > now_us - d->round_us)
-		return;
-	d->wnd = wrong ? d->cwnd / 2 : d->cwnd - d->cwnd / 4;
-	d->wnd = max(d->wnd, floor);
-	d->phase = DRWA_DRAIN;
-	d->drain_rounds = DELAY_DRAIN_ROUNDS;
-	d->drain_us = d->owd_us;
-	d->drain_q_ms = min(q_us / 1000, (u32)U16_MAX);
-	d->strikes = 0;
+	if (now_us - READ_ONCE(l->drain_us) <= now_us - d->round_us)
+		return true;
+	if (!(begun >> DELAY_WRONG_SHIFT))
+		return false;
+	if (d->strikes < DELAY_STRIKES) {
+		while (d->rtt_min_us >> (old - DELAY_OLD_RTTS_SHIFT) && old < DELAY_OLD_SHIFT_MAX)
+			old++;
+		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
+			return false;
+	}
+	WRITE_ONCE(l->drain_us, now_us);
+	return true;
 }
 
 /* Tells the link's other connections the queue that this one sees. */
 static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
 {
-	if (q_us < READ_ONCE(l->q_us) &&
-	    now_us - READ_ONCE(l->q_seen_us) < LINK_FRESH_US)
+	if (q_us < READ_ONCE(l->q_us) && link_fresh(now_us, READ_ONCE(l->q_seen_us)))
 		return;
 	WRITE_ONCE(l->q_us, q_us);
 	WRITE_ONCE(l->q_seen_us, now_us);
 }
 
+/* The bytes that @rate B/s is in @us */
+static u32 delay_bytes(u32 rate, u32 us)
+{
+	return min_t(u64, div_u64((u64)rate * us, SECOND_US), U32_MAX / 4);
+}
+
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
-	u32 q_us, target_us, counted, wnd, floor = DELAY_FLOOR_MSS * mss;
-	u32 last_rtt_us = d->rtt_us;
+	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
+	u32 q_us, rate, target_us, aim_us, wnd;
+	bool ahead, first, full;
 
-	if (!d->samples || !elapsed_us)
+	if (!d->samples || !elapsed_us || d->phase == DRWA_ASIDE)
 		return;
 	d->rtt_us = d->least_us;
 	if (elapsed_us / DELAY_IDLE_RTTS > d->least_us &&
 	    elapsed_us / DELAY_IDLE_RTTS > last_rtt_us)
 		return;
 
-	if (d->phase == DRWA_DRAIN)
-		delay_drained(d, now_us, mss);
+	/* What was offered before d->wnd fell is still to come. */
+	ahead = d->wnd && data_rcvd > d->wnd + 2 * mss;
+	if (d->phase == DRWA_DRAIN && !ahead)
+		delay_drained(d, now_us);
 	q_us = delay_queue(d, now_us);
+	/* No queue is longer than the RTT. */
+	if (q_us > d->rtt_us + 2 * DELAY_TICK_US) {
+		d->base_us = d->owd_us;
+		q_us = 0;
+		if (d->jumped) {
+			d->phase = DRWA_ASIDE;
+			d->wnd = 0;
+			return;
+		}
+		d->jumped = 1;
+	}
 	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
-	d->newest = (d->newest + 1) % DRWA_RATE_ROUNDS;
-	/* The best of several counts of segments is one too many. */
-	counted = data_rcvd - min(data_rcvd, mss);
-	d->rate[d->newest] = div64_u64((u64)counted * 1000, elapsed_us);
-	d->cwnd = div64_u64((u64)delay_best_rate(d) * d->rtt_min_us, 1000);
-	wnd = drwa_window(d, d->cwnd, floor) + DELAY_CUSHION_MSS * mss;
+	first = !d->cwnd;
+	rate = delay_rate(d, elapsed_us, data_rcvd);
+	d->cwnd = delay_bytes(rate, d->rtt_min_us);
+	target_us = delay_target(d, l, now_us);
+	full = data_rcvd >= d->wnd / 2;
+	aim_us = target_us + delay_room(d, l, now_us, q_us, target_us, full);
+	wnd = max(delay_bytes(rate, d->rtt_min_us + aim_us) + mss, floor);
 
 	switch (d->phase) {
 	case DRWA_START:
-		if (q_us <= d->rtt_min_us / 4 || q_us <= DELAY_QUEUE_MIN_US)
-			return;
-		d->phase = DRWA_GAUGE;
-		d->wnd = max(2 * data_rcvd, floor);
+		/* It ran before us, and its base may be a queue's. */
+		if (first && data_rcvd > DELAY_FIRST_MSS * mss)
+			break;
+		if (q_us > d->rtt_min_us / 4 && q_us > DELAY_QUEUE_MIN_US) {
+			d->phase = DRWA_GAUGE;
+			d->wnd = max(2 * data_rcvd, floor);
+		} else if (d->wnd) {
+			d->wnd = max(d->wnd, 3 * data_rcvd);
+		}
 		return;
 	case DRWA_GAUGE:
 		d->phase = DRWA_HOLD;
 		d->wnd = wnd;
 		return;
-	case DRWA_DRAIN:
-		d->wnd = wnd;
-		return;
+	case DRWA_HOLD:
+		if (d->rounds) {
+			d->rounds--;
+			d->wnd = max(d->wnd, wnd);
+			return;
+		}
+		if (q_us >= target_us / 2 || wnd > d->wnd)
+			d->wnd = wnd;
+		delay_share(l, now_us, q_us);
+		if (!ahead)
+			delay_judge(d, q_us, aim_us + mss * SECOND_US / max(rate, 1U));
+		if (!delay_drain_due(d, l, now_us))
+			return;
 	}
-	target_us = drwa_window(d, d->rtt_min_us, 0) - d->rtt_min_us;
-	if (target_us < 2 * DELAY_TICK_US)
-		target_us = 2 * DELAY_TICK_US;
-	if (q_us >= target_us / 2 || wnd > d->wnd)
-		d->wnd = wnd;
-	delay_share(l, now_us, q_us);
-	delay_judge(d, q_us, target_us);
-	delay_drain(d, l, now_us, q_us, floor);
+	if (d->phase != DRWA_DRAIN) {
+		d->phase = DRWA_DRAIN;
+		d->rounds = DELAY_DRAIN_ROUNDS;
+		d->drain_us = d->owd_us;
+		d->drain_q_us = q_us;
+		d->strikes = 0;
+	}
+	d->wnd = max(d->cwnd - d->cwnd / 8, DELAY_DRAIN_FLOOR_MSS * mss);
 }
 
 /**
@@ -375,7 +507,7 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 mss)
 {
 	u32 elapsed_us = now_us - d->round_us;
-	u32 data_rcvd = rcv_nxt - d->round_seq;
+	u32 data_rcvd = min_t(u32, rcv_nxt - d->round_seq, U32_MAX / 8);
 
 	/* After so long nothing learned holds: the user has moved on. */
 	if (elapsed_us > DRWA_RTT_MAX_US) {

@@ -2,6 +2,6 @@
 #ifndef _DRWA_TEST_BUILD_BUG_H
 #define _DRWA_TEST_BUILD_BUG_H
 
-#include <assert.h>
+#define static_assert(expr)	_Static_assert(expr, #expr)
 
 #endif
