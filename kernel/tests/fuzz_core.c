@@ -43,6 +43,7 @@
 /* The law's least window, and what it adds to lambda. */
 #define FLOOR_MSS	4
 #define CUSHION_MSS	2
+#define ROOM_MAX	2
 
 #define check(condition)	check_line(condition, #condition, __LINE__)
 
@@ -378,6 +379,9 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
 		return true;
 	wnd = (u64)h->bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
+	/* A neighbour that forges may ask for room on the link that they share. */
+	if (h->neighbour)
+		wnd += ROOM_MAX * h->bdp;
 	return 2 * b->us * h->bdp <= 3 * wnd * h->base_us * BLOCK_RTTS;
 }
 

@@ -353,19 +353,21 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
 static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
 		      u32 q_us, u32 target_us, bool full)
 {
-	u32 room_us = READ_ONCE(l->room_us);
 	u32 room_max_us = DELAY_ROOM_MAX * d->rtt_min_us;
+	u32 room_us = min(READ_ONCE(l->room_us), room_max_us);
 
-	if (d->phase == DRWA_HOLD && !d->rounds &&
-	    now_us - READ_ONCE(l->room_set_us) >= d->rtt_us - d->rtt_us / 4) {
-		if (q_us >= target_us - target_us / 4)
-			room_us -= room_us / 32;
-		else if (full && room_us < room_max_us)
-			room_us += d->rtt_min_us / 8 * 3;
-		WRITE_ONCE(l->room_us, room_us);
-		WRITE_ONCE(l->room_set_us, now_us);
-	}
-	return min(room_us, room_max_us);
+	if (d->phase != DRWA_HOLD || d->rounds ||
+	    now_us - READ_ONCE(l->room_set_us) < d->rtt_us - d->rtt_us / 4)
+		return room_us;
+	if (q_us >= target_us - target_us / 4)
+		room_us -= room_us / 32;
+	else if (full)
+		room_us = min(room_us + d->rtt_min_us / 8 * 3, room_max_us);
+	else
+		return room_us;
+	WRITE_ONCE(l->room_us, room_us);
+	WRITE_ONCE(l->room_set_us, now_us);
+	return room_us;
 }
 
 /* Counts the rounds whose queue the window does not explain. */
