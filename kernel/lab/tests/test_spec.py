@@ -149,6 +149,12 @@ def test_cases_have_the_runs_they_promise() -> None:
         (rate, base) for rate in (2 * 10**6, 4 * 10**6, 2 * 10**7) for base in (100_000, 200_000)
     }
     assert len({r.scheme.name for r in known["paper-fig9"].specs}) == 7
+    steps = known["b04-rtt-steps"].specs
+    assert {str(run.events[0]) for run in steps} == {
+        f"20s base-rtt={ms}ms" for ms in (60, 150, 300)
+    }
+    assert {run.sockets.mss_bytes for run in known["b12-sockets"].specs} == {0, 88, 536, 8960}
+    assert {run.keep_alive for run in known["b03-start"].specs} == {False, True}
     for case in known.values():
         assert len(set(case.specs)) == len(case.specs)
     with pytest.raises(SpecError, match="'x' is unknown"):
