@@ -290,7 +290,7 @@ static void delay_drained(struct drwa *d, u32 now_us)
 	/* Clocks drift; and what outlived most of the queue was no queue. */
 	if (left <= 2 * DELAY_TICK_US) {
 		d->base_us = d->drain_us;
-	} else if ((u32)left >= d->drain_q_us - d->drain_q_us / 4) {
+	} else if ((u32)left >= d->drain_q_us - d->drain_q_us / 8) {
 		d->base_us = d->drain_us;
 		d->phase = DRWA_START;
 		d->rounds = 0;
