@@ -14,7 +14,7 @@
 #
 # Usage: tcp_drwa.sh [TEST]...
 #
-# Without a name all tests run, and take about six minutes. It needs root, ip, tc
+# Without a name all tests run, and take about five minutes. It needs root, ip, tc
 # and the programs tcp_drwa and tcp_drwa_peer beside it, and no more of a shell
 # and its tools than a phone has.
 # DRWA_STORM_S is the length of the test named storm, in seconds.
@@ -171,20 +171,20 @@ value() { # span name
 	echo "${number:-0}"
 }
 
-# Two downloads of which the first three seconds do not count, without DRWA and
-# with it. The results of the first stay in stock_kbps, stock_us and stock_wnd.
+# Two downloads of which the first two seconds do not count, without DRWA and with
+# it. The results of the first stay in stock_kbps, stock_us and stock_wnd.
 both() { # options [lambda]
 	set_lambda cell0 0
 	sockets=$(counter TCPDrwaSockets)
 	capped=$(counter TCPDrwaCapped)
-	traffic "$1" 3 true 4
+	traffic "$1" 2 true 3
 	stock_kbps=$(value 2 goodput_kbps)
 	stock_us=$(value 2 rtt_us)
 	stock_wnd=$(value 2 wnd_max)
 	at_least "goodput without DRWA, kb/s," "$stock_kbps" 100
 	is "TCPDrwaSockets without DRWA" "$(counter TCPDrwaSockets)" "$sockets"
 	set_lambda cell0 "${2:-150}"
-	traffic "$1" 3 true 4
+	traffic "$1" 2 true 3
 	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
 }
 
@@ -426,8 +426,8 @@ hostile() { # lie
 	on "$server" ip link set peer0 address 02:00:00:00:00:01
 	on "$server" tc qdisc replace dev peer0 root netem rate 20mbit delay 20ms limit 1000
 	set_lambda evil0 150
-	"${tool}_peer" "$server" peer0 "$phone" 10.77.2.1 4 "$1" >"$out.peer" 2>&1 &
-	traffic "" 2 true 2
+	"${tool}_peer" "$server" peer0 "$phone" 10.77.2.1 3 "$1" >"$out.peer" 2>&1 &
+	traffic "" 1 true 2
 	wait $! || fail "$(tail -n 1 "$out.peer")"
 	at_least "goodput beside it, kb/s," "$(value 2 goodput_kbps)" $((rate_mbit * 850))
 	at_most "RTT beside it, us," "$(value 2 rtt_us)" $(($(full_us) / 2))
