@@ -20,10 +20,9 @@ NAMES = [
     for name in names.split()
     if not name.startswith("$")
 ]
-# What the law does not reach yet
+# What is not reached
 OPEN = {
-    "switch_on": "a flow whose queue stands already shows no growth to act on",
-    "small_segments": "a few small segments a round are too coarse a rate",
+    "small_segments": "an ACK of less than the unit of the window's scale cannot lower the window",
 }
 
 Tap = dict[str, str]

@@ -39,6 +39,8 @@ struct test_path {
 	u32 rate_kbyte_s;
 	u32 base_us;		/* RTT without any queue */
 	u32 uplink_us;		/* queue on the way to the sender */
+	u32 mss;
+	u32 limit;		/* the sender's own, bytes */
 	u32 window;
 	u32 queue_us;
 	u64 received;
@@ -52,6 +54,8 @@ static void test_path_init(struct test_path *p, enum drwa_law law, u16 lambda,
 		.rcv_nxt = now_us,
 		.rate_kbyte_s = 1250,	/* 10 Mb/s */
 		.base_us = 100000,
+		.mss = TEST_MSS,
+		.limit = 16U << 20,
 		.window = 10 * TEST_MSS,
 	};
 	drwa_reset(&p->drwa, law);
@@ -84,8 +88,8 @@ static void test_path_round(struct test_path *p)
 		    TEST_CLOCKS_US + p->base_us / 2 + p->queue_us);
 	if (!drwa_due(&p->drwa, p->now_us))
 		return;
-	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, TEST_MSS);
-	p->window = p->drwa.wnd ? p->drwa.wnd : min(p->window * 2, 16U << 20);
+	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss);
+	p->window = min(p->drwa.wnd ?: p->window * 2, p->limit);
 }
 
 static void test_path_run(struct test_path *p, u32 seconds)
@@ -252,6 +256,32 @@ static void drwa_core_finds_a_new_base(struct kunit *test)
 	test_expect_good(test, &p, 100);
 }
 
+/* Switched on in a download that has had its queue for long */
+static void drwa_core_meets_a_standing_queue(struct kunit *test)
+{
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.limit = 375000;
+	p.window = p.limit;
+	test_path_round(&p);
+	KUNIT_EXPECT_EQ(test, p.queue_us, 2 * p.base_us);
+	test_path_run(&p, 30);
+	test_expect_good(test, &p, 100);
+}
+
+static void drwa_core_small_segments(struct kunit *test)
+{
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.rate_kbyte_s = 50;
+	p.mss = 76;
+	p.window = 10 * p.mss;
+	test_path_run(&p, 30);
+	test_expect_good(test, &p, 100);
+}
+
 static void drwa_core_leaves_the_uplink_alone(struct kunit *test)
 {
 	struct test_path p;
@@ -375,6 +405,8 @@ static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_follows_the_rate),
 	KUNIT_CASE(drwa_core_falls_when_the_queue_grows),
 	KUNIT_CASE(drwa_core_finds_a_new_base),
+	KUNIT_CASE(drwa_core_meets_a_standing_queue),
+	KUNIT_CASE(drwa_core_small_segments),
 	KUNIT_CASE(drwa_core_leaves_the_uplink_alone),
 	KUNIT_CASE(drwa_core_wraps),
 	KUNIT_CASE(drwa_core_silence_forgets),
