@@ -215,12 +215,13 @@ def campaign(
         for path in (json_file, document_file):
             if path and (problem := output.check_writable(path)):
                 raise SpecError(problem)
-        pool.find_kernels([each for case in chosen for each in case.specs])
+        # The same ones to the end, whatever becomes of the patches meanwhile.
+        builds = pool.find_kernels([each for case in chosen for each in case.specs])
         for case in chosen:
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
             print(f"{case.name}: {len(case.specs)} runs", file=sys.stderr, flush=True)
-            done.append(_row(case, pool.run_specs(case.specs, reuse=True)))
+            done.append(_row(case, pool.run_specs(case.specs, reuse=True, builds=builds)))
             for verdict in done[-1].verdicts:
                 print("  ".join(verdict.cells()), flush=True)
     content = [

@@ -31,20 +31,26 @@ PCAPS = ("server.pcap", "phone.pcap")
 DECIDING = ("guest.py", "network.py", "results.py", "schemes.py", "traces.py")
 
 
-def find_kernels(specs: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
+Builds = dict[tuple[str, str], Kernel]
+
+
+def find_kernels(specs: Sequence[RunSpec]) -> Builds:
     """The builds that these runs need; raises KernelMissing, which names the command to run."""
     wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
     return {key: kernels.find(*key) for key in wanted}
 
 
 def run_specs(
-    specs: Sequence[RunSpec], progress: bool = True, reuse: bool = False
+    specs: Sequence[RunSpec],
+    progress: bool = True,
+    reuse: bool = False,
+    builds: Builds | None = None,
 ) -> list[dict[str, Any]]:
     """The results of these runs, in their order; with reuse, those of earlier runs where possible.
 
     Raises KernelMissing before any guest boots, and GuestError when one fails (the rest end then).
     """
-    builds = find_kernels(specs)
+    builds = builds or find_kernels(specs)
     agent = kernels.agent()
     cancel = threading.Event()
     done_s = [0.0] * len(specs)

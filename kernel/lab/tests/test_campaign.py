@@ -10,6 +10,7 @@ import pytest
 
 from conftest import Lab
 from drwalab import campaign, cases, guest, kernels, pool, results, spec, targets
+from drwalab.kernels import Kernel
 from drwalab.spec import RunSpec
 from drwalab.targets import TARGETS, Group, Target
 from synthetic import run
@@ -173,8 +174,11 @@ def test_every_target_has_runs_of_its_players() -> None:
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results without guests, in which the law has 98.5 % of stock's goodput."""
 
-    def run_specs(specs: Sequence[RunSpec], reuse: bool) -> list[Result]:
+    found_builds: dict[tuple[str, str], Kernel] = {}
+
+    def run_specs(specs: Sequence[RunSpec], reuse: bool, builds: object) -> list[Result]:
         assert reuse
+        assert builds is found_builds
         found = []
         for s in specs:
             config: dict[str, Any] = {
@@ -185,8 +189,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
             found.append(result(s.scheme.name, goodput, base_ms=s.base_rtt_us / 1e3, **config))
         return found
 
-    def find_kernels(_: Sequence[RunSpec]) -> None:
-        return None
+    def find_kernels(_: Sequence[RunSpec]) -> dict[tuple[str, str], Kernel]:
+        return found_builds
 
     monkeypatch.setattr(pool, "run_specs", run_specs)
     monkeypatch.setattr(pool, "find_kernels", find_kernels)
