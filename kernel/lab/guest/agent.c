@@ -960,8 +960,10 @@ static void measure_base(void)
 
 		send_probe();
 		for (rtt = -1; rtt < 0;) {
-			int n = epoll_wait(ep, &ev, 1, 10000);
+			int n = epoll_wait(ep, &ev, 1, 1000);
 
+			if (!n)		/* lost, where the spec has loss */
+				send_probe();
 			if (n == 1 && ((struct conn *)ev.data.ptr)->kind == PROBE_CLIENT)
 				rtt = read_probes();
 			else if (n == 1)
