@@ -3,12 +3,13 @@
 LAB := kernel/lab/lab
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 
-.PHONY: help demo test test-lines lint kernels packages clean
+.PHONY: help demo test test-lines test-arch lint kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-lines         the series on the other kernel lines, 5.10 and the newest'
+	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
 	@echo 'make lint               linters alone'
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'
@@ -27,6 +28,12 @@ test-lines: packages
 	@$(LAB) kernel build --kernel 7.3 --flavour drwa
 	@$(LAB) kernel build --kernel 7.3 --flavour base
 	@$(CHECK) --lines
+
+test-arch: packages
+	@kernel/lab/packages cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross libelf-dev qemu-system-arm \
+		qemu-system-x86 sparse
+	@$(LAB) machine --kernel 6.12 smp kcsan arm64
+	@$(LAB) machine --kernel 6.1 arm64
 
 lint: packages
 	@$(CHECK) --lint

@@ -16,6 +16,7 @@ from drwalab import traces as link_traces
 from drwalab.campaign import campaign
 from drwalab.demo import demo
 from drwalab.kernels import kernel_app
+from drwalab.machine import machine
 from drwalab.picture import picture
 from drwalab.report import report
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
@@ -28,6 +29,7 @@ app.add_typer(case_app, name="case")
 app.add_typer(trace_app, name="trace")
 app.command()(campaign)
 app.command()(demo)
+app.command()(machine)
 app.command()(report)
 app.command()(picture)
 
@@ -68,7 +70,9 @@ def run(
             "several runs over the same link.",
         ),
     ],
-    kernel: Annotated[str | None, _option("Kernel line, 6.12 or 6.1.", "LINE", "--kernel")] = None,
+    kernel: Annotated[
+        str | None, _option("Kernel line: 6.12, 6.1, 5.10 or 7.3.", "LINE", "--kernel")
+    ] = None,
     lambda_: Annotated[
         str | None,
         _option(

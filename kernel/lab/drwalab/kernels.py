@@ -540,7 +540,7 @@ class Progress:
 @kernel_app.command("build")
 def build_command(
     kernel: Annotated[
-        str, typer.Option(help="Kernel line as in kernel/lines.toml (6.12, 6.1), or all.")
+        str, typer.Option(help="Kernel line as in kernel/lines.toml, such as 6.12, or all.")
     ] = "6.12",
     flavour: Annotated[
         str,

@@ -76,7 +76,8 @@ def build(flavour: str) -> tuple[str, list[str]]:
     """What the built kernel holds, and the files that were compiled for it."""
     lines: list[str] = []
     kernel = kernels.build("6.12", flavour, lines.append)
-    return kernel.path.read_text(), [line.split()[-1] for line in lines if line.startswith("  ")]
+    compiled = [line.split()[-1] for line in lines if line.startswith("  ")]
+    return kernel.path.read_text(), sorted(compiled)
 
 
 def recipe(**changes: object) -> Recipe:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What makes the run of an emulated machine a failure; make test-arch runs them."""
+
+import pytest
+
+from conftest import Lab
+from drwalab import machine
+from drwalab.guest import GuestError
+
+HEAD = "machine: Linux 6.12 on 2 CPUs, 2.5 s after its start\nTAP version 13\n1..2\nok 1 knob\n"
+END = "machine: the selftest ended with 0\nreboot: Restarting system\n"
+RULE = "[   60.1] " + "=" * 66 + "\n"
+
+
+def race(functions: str) -> str:
+    return f"{RULE}[   60.1] BUG: KCSAN: data-race in {functions}\n[   60.1] write to 0x1\n{RULE}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ok 2 storm\n",
+        "ok 2 storm # XFAIL slow machine: goodput, kb/s, 1, at least 2 expected\n",
+        "not ok 2 kernel_log # BUG: KCSAN: data-race in tick_sched / tick_nohz\n",
+        race("tick_sched_do_timer / tick_nohz_stop_idle") + "ok 2 storm\n",
+    ],
+)
+def test_good_console(said: str) -> None:
+    machine.judge("6.12 smp", HEAD + said + END, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("not ok 2 storm # nothing governed\n" + END, r"(?s)selftest failed.*not ok 2 storm"),
+        ("WARNING: suspicious RCU usage\nok 2 storm\n" + END, "kernel complains"),
+        (race("drwa_round / drwa_start") + "ok 2 storm\n" + END, r"(?s)complains.*drwa_round"),
+        ("ok 2 storm\n", "did not run to its end"),
+        (END, "did not run to its end"),
+    ],
+)
+def test_bad_console(said: str, message: str) -> None:
+    with pytest.raises(GuestError, match=message):
+        machine.judge("6.12 smp", HEAD + said, "")
+
+
+def test_unknown_machine(lab: Lab) -> None:
+    done = lab("machine riscv")
+    message = "lab: unknown machine 'riscv': choose from smp, kcsan, arm64\n"
+    assert (done.code, done.err) == (2, message)
