@@ -29,7 +29,7 @@ tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
 	mptcp classic switch_off switch_on interface_flap move_away storm
 	lie_nothing lie_tsecr_small lie_tsecr_large lie_tsecr_zero lie_tsecr_wrap
 	lie_tsecr_random lie_tsval_constant lie_tsval_backwards lie_tsval_jumps
-	lie_bursts lie_tiny lie_overrun lie_holes kernel_log"
+	lie_bursts lie_tiny lie_overrun lie_holes lie_unread kernel_log"
 
 here=$(dirname "$0")
 tool=$here/tcp_drwa
@@ -441,7 +441,7 @@ hostile() { # lie
 	mv "$out.peer" "$out"
 	at_least "the peer's buffer" "$(value 1 rcvbuf_max)" 1
 	at_most "the peer's buffer" "$(value 1 rcvbuf_max)" $((16 << 20))
-	at_most "the peer's memory" "$(value 1 rmem_max)" $((16 << 20))
+	at_most "the peer's memory" "$(value 1 rmem_max)" $(($(value 1 rcvbuf_max) * 9 / 8))
 	case $1 in
 	nothing | tsecr_* | bursts)
 		at_least "bytes from the peer" "$(value 1 received)" 200000

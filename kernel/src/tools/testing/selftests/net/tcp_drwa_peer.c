@@ -54,13 +54,13 @@ enum {
 static const char * const lies[] = {
 	"nothing", "tsecr_small", "tsecr_large", "tsecr_zero", "tsecr_wrap",
 	"tsecr_random", "tsval_constant", "tsval_backwards", "tsval_jumps",
-	"bursts", "tiny", "overrun", "holes", NULL
+	"bursts", "tiny", "overrun", "holes", "unread", NULL
 };
 
 enum lie {
 	NOTHING, TSECR_SMALL, TSECR_LARGE, TSECR_ZERO, TSECR_WRAP,
 	TSECR_RANDOM, TSVAL_CONSTANT, TSVAL_BACKWARDS, TSVAL_JUMPS,
-	BURSTS, TINY, OVERRUN, HOLES
+	BURSTS, TINY, OVERRUN, HOLES, UNREAD
 };
 
 struct segment {
@@ -123,6 +123,7 @@ static uint32_t tsecr(void)
 
 	switch (lie) {
 	case TSECR_SMALL:
+	case UNREAD:
 		return other_ts - 60000;
 	case TSECR_LARGE:
 		return other_ts + 60000;
@@ -288,7 +289,7 @@ static void send_data(void)
 
 	if (!connected)
 		return;
-	if (lie != OVERRUN && window < limit)
+	if (lie != OVERRUN && lie != UNREAD && window < limit)
 		limit = window;
 	if (size * MAX_SEGMENTS < limit)
 		limit = size * MAX_SEGMENTS;
@@ -318,6 +319,9 @@ static void read_client(void)
 		if (mem[SK_MEMINFO_RMEM_ALLOC] > rmem_max)
 			rmem_max = mem[SK_MEMINFO_RMEM_ALLOC];
 	}
+	/* A stalled application, too, keeps no more than its buffer. */
+	if (lie == UNREAD)
+		return;
 	while ((n = recv(client, chunk, CHUNK, 0)) > 0)
 		received += n;
 	if (n < 0 && errno != EAGAIN)
@@ -369,7 +373,7 @@ int main(int argc, char *argv[])
 	while (now_us() < end_us) {
 		struct pollfd fds[] = {
 			{ .fd = wire, .events = POLLIN },
-			{ .fd = client, .events = POLLIN },
+			{ .fd = lie == UNREAD ? -1 : client, .events = POLLIN },
 		};
 
 		if (poll(fds, 2, TICK_US / 1000) < 0)
