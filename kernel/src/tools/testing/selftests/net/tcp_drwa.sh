@@ -337,7 +337,7 @@ mptcp() {
 classic() {
 	before=$(cat $classic)
 	echo Y >$classic
-	governs "" 300
+	governs "" 200
 	echo "$before" >$classic
 }
 
