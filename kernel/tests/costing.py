@@ -45,10 +45,10 @@ Costs = dict[str, Cost]
 
 
 def limit(name: str) -> int | None:
-    """What the kind of call may cost; none for a call that goes on to a round."""
+    """What the kind of call may cost; a call that only returns may cost little."""
     if name.startswith("round"):
         return ROUND_LIMIT
-    return None if name.endswith("yes") else SHORT_LIMIT
+    return SHORT_LIMIT if name.endswith("no") else None
 
 
 def measure() -> Costs:
