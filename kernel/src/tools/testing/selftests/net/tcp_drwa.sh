@@ -206,7 +206,7 @@ governs() { # options [lambda]
 stands_aside() { # options
 	both "$1"
 	is TCPDrwaCapped "$(counter TCPDrwaCapped)" "$capped"
-	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us * 3 / 4))
+	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us / 2))
 	at_least "window" "$(value 2 wnd_max)" $((stock_wnd * 3 / 4))
 }
 
