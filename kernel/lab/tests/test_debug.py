@@ -49,7 +49,7 @@ def test_scenarios_leave_the_log_empty(kernel: str) -> None:
     specs = [debug(scheme, kernel, options) for scheme, options in SCENARIOS.values()]
     needs_kernels(specs)
     for name, result in zip(SCENARIOS, pool.run_specs(specs), strict=True):
-        assert result["goodput_mbps"] > 1, name
+        assert result["goodput_mbps"] > 0.2, name
         assert (result["counters"]["TCPDrwaRounds"] > 10) == (name not in ("off", "MPTCP")), name
 
 
