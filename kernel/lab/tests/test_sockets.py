@@ -64,6 +64,13 @@ def test_no_timestamps(wire: Wire) -> None:
     assert lengths(segments) == {1460}
 
 
+def test_no_timestamps_stand_aside(run: Run) -> None:
+    """Also a download that runs already, whose first round is all that has come."""
+    events = ["500ms lambda=0", "1s lambda=1.5"]
+    counters = run("drwa", **LINK, no_timestamps=True, event=events)["counters"]
+    assert set(counters.values()) == {0}
+
+
 def test_no_window_scaling(wire: Wire, run: Run) -> None:
     syn, syn_ack = wire("--no-window-scaling")[:2]
     assert dpkt.tcp.TCP_OPT_WSCALE not in options(syn)

@@ -88,6 +88,9 @@ void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 	struct tcp_drwa_dev *dev;
 	u32 owd_us;
 
+	/* Without the sender's clock a first burst would pass for a queue. */
+	if (!tp->rx_opt.tstamp_ok && tcp_drwa_law() == DRWA_LAW_DELAY)
+		return;
 	owd_us = tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0;
 	if (d->rtt_us) {
 		drwa_sample(d, rtt_us, owd_us);
