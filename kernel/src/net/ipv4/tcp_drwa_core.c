@@ -54,8 +54,9 @@
  * There is no cap in START, so that slow start runs at the sender's pace. The
  * round that ends it was not a full link from its beginning, so its rate is too
  * low; GAUGE only stops the growth until a whole round gives the link's rate.
- * While q is below half of its target, HOLD raises the window but never lowers
- * it: an idle sender says nothing of the link.
+ * While q is below half of its target, or less than half of the window comes in a
+ * round, HOLD raises the window but never lowers it: an idle sender says nothing
+ * of the link.
  *
  * DRAIN looks for the least OWD anew, with 1/8 less than fills the link. What
  * queue there is goes within two rounds, and what delay stays is the path's.
@@ -347,8 +348,8 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
 	return target_us;
 }
 
-/* Adapts the link's room, once a round of any of its connections; @full: the
- * window was used, so that an empty queue is the window's fault.
+/* Adapts the link's room, once a round of any of its connections; @full: half of
+ * the window was used or more, so that an empty queue is the window's fault.
  */
 static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
 		      u32 q_us, u32 target_us, bool full)
@@ -370,9 +371,13 @@ static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
 	return room_us;
 }
 
-/* Counts the rounds whose queue the window does not explain. */
-static void delay_judge(struct drwa *d, u32 q_us, u32 explained_us)
+/* Counts the rounds whose queue the window does not explain: it is for
+ * @aim_us and one segment, each of which takes @mss_us at our rate.
+ */
+static void delay_judge(struct drwa *d, u32 q_us, u32 aim_us, u32 mss_us)
 {
+	u32 explained_us = max(aim_us + mss_us, DELAY_FLOOR_MSS * mss_us);
+
 	if (q_us / 2 > explained_us)
 		d->strikes += 2;
 	else if (q_us > explained_us + explained_us / 8 + DELAY_TICK_US)
@@ -450,10 +455,10 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	}
 	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
 	first = !d->cwnd;
+	full = data_rcvd >= d->wnd / 2;
 	rate = delay_rate(d, elapsed_us, data_rcvd);
 	d->cwnd = delay_bytes(rate, d->rtt_min_us);
 	target_us = delay_target(d, l, now_us);
-	full = data_rcvd >= d->wnd / 2;
 	aim_us = target_us + delay_room(d, l, now_us, q_us, target_us, full);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + aim_us) + mss, floor);
 
@@ -466,7 +471,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->phase = DRWA_GAUGE;
 			d->wnd = max(2 * data_rcvd, floor);
 		} else if (d->wnd) {
-			d->wnd = max(d->wnd, 3 * data_rcvd);
+			d->wnd = max(d->wnd, 2 * data_rcvd);
 		}
 		return;
 	case DRWA_GAUGE:
@@ -479,11 +484,11 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->wnd = max(d->wnd, wnd);
 			return;
 		}
-		if (q_us >= target_us / 2 || wnd > d->wnd)
+		if ((full && q_us >= target_us / 2) || wnd > d->wnd)
 			d->wnd = wnd;
 		delay_share(l, now_us, q_us);
-		if (!ahead)
-			delay_judge(d, q_us, aim_us + mss * SECOND_US / max(rate, 1U));
+		if (full && !ahead)
+			delay_judge(d, q_us, aim_us, mss * SECOND_US / max(rate, 1U));
 		if (!delay_drain_due(d, l, now_us))
 			return;
 	}
