@@ -210,7 +210,7 @@ def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output.print_table([plain, other], 0.2)
     out = capsys.readouterr().out
     assert "2 Mb/s, 50 ms" in out
-    assert "drwa λ=1.50" in out
+    assert "drwa λ=1.25" in out
     assert "1.28" in out
     assert "from 0.2 s" in out
 

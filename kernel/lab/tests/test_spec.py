@@ -26,7 +26,7 @@ def test_defaults() -> None:
         ("static:262144", {}, "static 262144"),
         ("static:64KiB", {}, "static 65536"),
         ("android-lte", {}, "static android-lte"),
-        ("drwa", {}, "drwa λ=1.50"),
+        ("drwa", {}, "drwa λ=1.25"),
         ("drwa-classic", {}, "drwa-classic λ=3.00"),
         ("drwa", {"lambda": "2"}, "drwa λ=2.00"),
         ("stock", {"lambda": "2"}, "stock"),
