@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -184,6 +184,30 @@ def _command(kernel: Kernel, cpu: int, seed: int) -> list[str]:
     ]
 
 
+@contextmanager
+def started(
+    command: Sequence[str], folder: Path, console: Path, env: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs the command in `folder`; ends it and all that it started when the block ends."""
+    with (
+        console.open("wb") as output,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=env,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
 def _boot(
     name: str,
     command: Sequence[str],
@@ -193,23 +217,9 @@ def _boot(
     stall_s: float,
 ) -> None:
     log = folder / "console"
-    with (
-        log.open("wb") as console,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=os.environ | {"TMPDIR": str(_memory_folder(folder))},
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            problem = _wait(process, log, cancel, progress, stall_s)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    env = os.environ | {"TMPDIR": str(_memory_folder(folder))}
+    with started(command, folder, log, env) as process:
+        problem = _wait(process, log, cancel, progress, stall_s)
     if problem is None and not _complete(folder):
         problem = "ended before the run was complete"
     if problem:

@@ -9,13 +9,11 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -187,21 +185,8 @@ def _boot(machine: Machine, kernel: Kernel, cpu: int, folder: Path, log: Log) ->
         f"console={machine.console} rdinit=/init panic=-1 oops=panic {machine.parameters}",
     ]
     console = folder / "console"
-    with (
-        console.open("wb") as output,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            _wait(process, console, log)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+    with guest.started(command, folder, console, os.environ) as process:
+        _wait(process, console, log)
 
 
 def _wait(process: subprocess.Popen[bytes], console: Path, log: Log) -> None:
