@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from law import DELAY, HOLD, MSS, U32, Law, Link
+from law import DELAY, DRAIN, HOLD, MSS, U32, Law, Link
 
 RATE_BPS = 10e6
 FIRST_WINDOW = 65_535
@@ -210,3 +210,18 @@ def test_switched_on_behind_a_full_queue() -> None:
     download.run(60)
     assert download.law.phase >= HOLD
     assert download.rtts(10) < 2
+
+
+def test_large_segments_are_no_unexplained_queue() -> None:
+    """Three segments fill the link, and the fourth of the floor is a queue by itself."""
+    download = Download(125)
+    download.mss = 8960
+    download.cwnd = 10 * download.mss
+    download.base_us = 20_000
+    download.connect()
+    download.run(10)
+    drains = 0
+    for _ in range(200):
+        download.rtt()
+        drains += download.law.phase == DRAIN
+    assert drains <= 4

@@ -43,11 +43,11 @@ enum drwa_phase {
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
+ * @jumped:	delay: the one-way delay was once longer than the RTT
  * @phase:	enum drwa_phase
  * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
  *		effect is over
  * @strikes:	delay: rounds whose queue the window does not explain
- * @jumped:	delay: the one-way delay was once longer than the RTT
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
@@ -55,7 +55,7 @@ enum drwa_phase {
  * @base_seen_us: delay: when the one-way delay was last that low
  * @drain_us:	delay: least one-way delay of DRWA_DRAIN
  * @drain_q_us:	delay: queue at the start of DRWA_DRAIN
- * @rate:	delay: last rounds' rates in B/s, newest first
+ * @rate:	delay: last rounds' rates in bytes per 2^20 us, newest first
  */
 struct drwa {
 	u32	wnd;
@@ -67,9 +67,9 @@ struct drwa {
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
-		phase:3,
-		rounds:2,
 		jumped:1;
+	u8	phase;
+	u8	rounds;
 	u8	strikes;
 	union {
 		u32	sum_us;

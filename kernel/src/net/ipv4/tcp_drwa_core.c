@@ -62,19 +62,19 @@
  * queue there is goes within two rounds, and what delay stays is the path's.
  * That is due when
  *
- *  - the least OWD was not seen for 6 s or 24 RTTs, to find a path that became shorter:
- *    its OWD stays, because the window fills what became free with a queue.
- *    DRAIN goes on for as long as it finds a lower OWD.
+ *  - the least OWD was not seen for 6 s or 24 RTTs, to find a path that became
+ *    shorter: its OWD stays, because the window fills what became free with a
+ *    queue. DRAIN goes on for as long as it finds a lower OWD.
  *  - q stays above what the window explains. A longer path does that
  *    (handover), a queue does not. Then START finds the new path's window, from
- *    the present one and three times as much a round.
+ *    the present one and twice what came in a round.
  *
  * All connections over the interface share the base station's queue, and four
  * things with it (struct drwa_link). A new connection takes the queue that
  * another one sees for its own, for it may meet no moment without queue. All
  * have the same target and the same room, or the one with the most would have
- * the link. And they DRAIN together, at whole periods of the local clock, because one alone would
- * see the others' queue and take it for the path.
+ * the link. And they DRAIN together, at whole periods of the local clock, because
+ * one alone would see the others' queue and take it for the path.
  *
  * A sender whose timestamps do not tick once a millisecond makes an OWD that
  * runs away from the RTT, which no queue can. The law leaves it alone the second
@@ -138,7 +138,8 @@
 /* A round this much longer than the RTT says nothing of the rate. */
 #define DELAY_IDLE_RTTS		4
 
-#define SECOND_US		1000000u
+/* Rates are in bytes per 2^20 us: that is B/s within 5 %, and no division. */
+#define DELAY_RATE_SHIFT	20
 
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
@@ -315,10 +316,16 @@ static u32 delay_queue(struct drwa *d, u32 now_us)
 	return q;
 }
 
-/* Keeps the round's rate; returns the best of the last ones, B/s. */
+/* The bytes that @rate is in @us */
+static u32 delay_bytes(u32 rate, u32 us)
+{
+	return min_t(u64, (u64)rate * us >> DELAY_RATE_SHIFT, U32_MAX / 4);
+}
+
+/* Keeps the round's rate; returns the best of the last ones. */
 static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd)
 {
-	u64 rate = div_u64((u64)data_rcvd * SECOND_US, elapsed_us);
+	u64 rate = div_u64((u64)data_rcvd << DELAY_RATE_SHIFT, elapsed_us);
 
 	/* DRAIN's window gave its rounds their rate, not the link. */
 	if (d->phase != DRWA_DRAIN && d->rounds < DELAY_DRAIN_ROUNDS) {
@@ -371,16 +378,14 @@ static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
 	return room_us;
 }
 
-/* Counts the rounds whose queue the window does not explain: it is for
- * @aim_us and one segment, each of which takes @mss_us at our rate.
+/* Counts the rounds whose @queue is not @explained by the window; all in bytes,
+ * and @tick is what comes in a tick of TSval.
  */
-static void delay_judge(struct drwa *d, u32 q_us, u32 aim_us, u32 mss_us)
+static void delay_judge(struct drwa *d, u32 queue, u32 explained, u32 tick)
 {
-	u32 explained_us = max(aim_us + mss_us, DELAY_FLOOR_MSS * mss_us);
-
-	if (q_us / 2 > explained_us)
+	if (queue / 2 > explained)
 		d->strikes += 2;
-	else if (q_us > explained_us + explained_us / 8 + DELAY_TICK_US)
+	else if (queue > explained + explained / 8 + tick)
 		d->strikes++;
 	else
 		d->strikes = 0;
@@ -415,12 +420,6 @@ static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
 		return;
 	WRITE_ONCE(l->q_us, q_us);
 	WRITE_ONCE(l->q_seen_us, now_us);
-}
-
-/* The bytes that @rate B/s is in @us */
-static u32 delay_bytes(u32 rate, u32 us)
-{
-	return min_t(u64, div_u64((u64)rate * us, SECOND_US), U32_MAX / 4);
 }
 
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
@@ -488,7 +487,8 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->wnd = wnd;
 		delay_share(l, now_us, q_us);
 		if (full && !ahead)
-			delay_judge(d, q_us, aim_us, mss * SECOND_US / max(rate, 1U));
+			delay_judge(d, delay_bytes(rate, q_us), max(wnd - d->cwnd, floor),
+				    delay_bytes(rate, DELAY_TICK_US));
 		if (!delay_drain_due(d, l, now_us))
 			return;
 	}

@@ -25,19 +25,18 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tcp_drwa_common.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP	262
@@ -65,26 +64,6 @@ static char chunk[CHUNK];
 /* Of the present time span */
 static uint64_t received;
 static uint32_t rtts_us[MAX_PROBES], rtts, wnd, wnd_max;
-
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
-}
-
-static void enter(const char *process)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%s/ns/net", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		err(1, "%s", path);
-	close(fd);
-}
 
 static int new_socket(int type, int protocol)
 {

@@ -313,24 +313,23 @@ jumbo_frames() {
 	governs ""
 }
 
-fast_open() {
+on_both() { # file value what is missing where it cannot be written
 	for host in $server $phone; do
-		put "$host" /proc/sys/net/ipv4/tcp_fastopen 3 || {
-			skip "no TCP fast open"
-			return
+		put "$host" "$1" "$2" || {
+			skip "$3"
+			return 1
 		}
 	done
+}
+
+fast_open() {
+	on_both /proc/sys/net/ipv4/tcp_fastopen 3 "no TCP fast open" || return
 	governs "-f"
 	at_least TCPFastOpenActive "$(counter TCPFastOpenActive)" 1
 }
 
 mptcp() {
-	for host in $server $phone; do
-		put "$host" /proc/sys/net/mptcp/enabled 1 || {
-			skip "no MPTCP"
-			return
-		}
-	done
+	on_both /proc/sys/net/mptcp/enabled 1 "no MPTCP" || return
 	stands_aside "-M"
 }
 

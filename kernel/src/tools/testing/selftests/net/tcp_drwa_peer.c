@@ -16,7 +16,6 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <linux/sock_diag.h>
 #include <net/ethernet.h>
@@ -25,15 +24,15 @@
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tcp_drwa_common.h"
 
 #ifndef SO_MEMINFO
 #define SO_MEMINFO	55
@@ -86,14 +85,6 @@ static char chunk[CHUNK];
 static uint64_t received;
 static uint32_t rcvbuf_max, rmem_max;
 
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000ULL + ts.tv_nsec / 1000;
-}
-
 /* xorshift32, of Marsaglia's "Xorshift RNGs" (2003); the same in every run */
 static uint32_t random32(void)
 {
@@ -103,18 +94,6 @@ static uint32_t random32(void)
 	state ^= state >> 17;
 	state ^= state << 5;
 	return state;
-}
-
-static void enter(const char *process)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%s/ns/net", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		err(1, "%s", path);
-	close(fd);
 }
 
 static uint32_t tsecr(void)
