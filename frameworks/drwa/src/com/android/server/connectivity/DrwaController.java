@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server.connectivity;
+
+import static android.net.NetworkCapabilities.NET_CAPABILITY_INTERNET;
+import static android.net.NetworkCapabilities.TRANSPORT_BLUETOOTH;
+import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
+import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
+import static android.net.NetworkCapabilities.TRANSPORT_TEST;
+import static android.net.NetworkCapabilities.TRANSPORT_VPN;
+import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
+import static android.telephony.SubscriptionManager.INVALID_SUBSCRIPTION_ID;
+
+import android.annotation.NonNull;
+import android.annotation.Nullable;
+import android.content.Context;
+import android.net.INetd;
+import android.net.LinkProperties;
+import android.net.Network;
+import android.net.NetworkCapabilities;
+import android.net.NetworkSpecifier;
+import android.net.TelephonyNetworkSpecifier;
+import android.os.Build;
+import android.os.Handler;
+import android.util.ArrayMap;
+import android.util.Log;
+import android.util.SparseArray;
+
+import com.android.internal.annotations.VisibleForTesting;
+
+import java.io.PrintWriter;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Decides for each network whether the kernel's dynamic receive window adjustment (DRWA) governs
+ * its TCP connections, and sets the knob of each of its interfaces.
+ *
+ * <ul>
+ *   <li>A cellular network with internet access gets what its subscription's carrier wants, see
+ *       {@link DrwaCarrierConfig}.
+ *   <li>A network that runs over others, a VPN or a VCN, is on only if all of them are, with the
+ *       least of their targets.
+ *   <li>Every other network is off.
+ *   <li>Networks may share an interface, as when one replaces another. It is on while any of them
+ *       is, with the least of their targets.
+ *   <li>Interfaces that no network uses are off. At the start, that includes what an earlier
+ *       system server left behind.
+ * </ul>
+ *
+ * <p>The static receive buffer limits stay ConnectivityService's business. It applies them on any
+ * network as ever, and where DRWA is on, the kernel takes no notice of them.
+ *
+ * <p>Except where noted, methods must run on the thread of the handler, or they throw
+ * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and
+ * writes are tried again at the next event. On a kernel without DRWA they do nothing.
+ *
+ * @hide
+ */
+public class DrwaController {
+    private static final String TAG = DrwaController.class.getSimpleName();
+
+    /** Flag in the tethering namespace that switches DRWA off, on the next start of the system. */
+    public static final String DRWA_FLAG = "drwa";
+
+    /** A VPN over a VCN over cellular; an app could declare its own VPN to lie under itself. */
+    private static final int MAX_STACKED_NETWORKS = 3;
+
+    private static final int SHELL_COMMAND_TIMEOUT_S = 5;
+
+    @NonNull private final Handler mHandler;
+    @NonNull private final Dependencies mDeps;
+    @NonNull private final DrwaKnob mKnob;
+    @NonNull private final DrwaCarrierConfig mCarrierConfig;
+    private final boolean mEnabled;
+
+    /** Live networks, by netId. */
+    private final SparseArray<NetworkState> mNetworks = new SparseArray<>();
+
+    /** Targets set from the shell, by interface. */
+    private final ArrayMap<String, DrwaSetting> mOverrides = new ArrayMap<>();
+
+    private boolean mStarted;
+    private boolean mRetry;
+
+    // Written on the handler's thread alone, read by dump() too.
+    @NonNull private volatile List<String> mDescription = Collections.emptyList();
+    private volatile int mUnchangedEvents;
+
+    /** What lies outside of this class's reach in a test. */
+    @VisibleForTesting
+    static class Dependencies {
+        /** The names of the interfaces that exist, without loopback. */
+        @NonNull
+        List<String> getInterfaceNames() {
+            final List<String> names = new ArrayList<>();
+            try {
+                for (NetworkInterface iface :
+                        Collections.list(NetworkInterface.getNetworkInterfaces())) {
+                    if (!iface.isLoopback()) names.add(iface.getName());
+                }
+            } catch (SocketException e) {
+                Log.e(TAG, "Cannot list the interfaces", e);
+            }
+            return names;
+        }
+
+        boolean isDebuggable() {
+            return Build.isDebuggable();
+        }
+    }
+
+    /** The part of a network's state that decisions depend on. */
+    private static final class NetworkState {
+        /** Why the network must be off, whatever the carrier and the networks below say. */
+        @Nullable final String mReasonOff;
+
+        final int mSubId;
+
+        /** What the network runs over, or null if it is no VPN or VCN. */
+        @Nullable final List<Network> mUnderlyingNetworks;
+
+        @NonNull final List<String> mInterfaces;
+
+        NetworkState(@NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
+            mInterfaces = lp.getAllInterfaceNames();
+            mUnderlyingNetworks = nc.getUnderlyingNetworks();
+            mReasonOff = mUnderlyingNetworks == null ? getReasonOff(nc) : null;
+            mSubId = mUnderlyingNetworks == null ? getSubId(nc) : INVALID_SUBSCRIPTION_ID;
+        }
+
+        @Nullable
+        private static String getReasonOff(NetworkCapabilities nc) {
+            // Checked first, because a VPN also has the transports of what it runs over
+            if (nc.hasTransport(TRANSPORT_VPN)) return "vpn over unknown networks";
+            boolean cellular = false;
+            for (int transport : nc.getTransportTypes()) {
+                if (transport == TRANSPORT_CELLULAR) {
+                    cellular = true;
+                } else if (transport != TRANSPORT_TEST) {
+                    return nameOf(transport);
+                }
+            }
+            if (!cellular) return "unknown transport";
+            if (!nc.hasCapability(NET_CAPABILITY_INTERNET)) return "no internet access";
+            if (getSubId(nc) == INVALID_SUBSCRIPTION_ID) return "no subscription";
+            return null;
+        }
+
+        private static String nameOf(int transport) {
+            switch (transport) {
+                case TRANSPORT_WIFI:
+                    return "wifi";
+                case TRANSPORT_BLUETOOTH:
+                    return "bluetooth";
+                case TRANSPORT_ETHERNET:
+                    return "ethernet";
+                default:
+                    return "transport " + transport;
+            }
+        }
+
+        /** Telephony sets the specifier on every network of its own. */
+        private static int getSubId(NetworkCapabilities nc) {
+            final NetworkSpecifier specifier = nc.getNetworkSpecifier();
+            return specifier instanceof TelephonyNetworkSpecifier
+                    ? ((TelephonyNetworkSpecifier) specifier).getSubscriptionId()
+                    : INVALID_SUBSCRIPTION_ID;
+        }
+
+        @Override
+        public boolean equals(Object o) {
+            if (!(o instanceof NetworkState)) return false;
+            final NetworkState other = (NetworkState) o;
+            return mSubId == other.mSubId
+                    && mInterfaces.equals(other.mInterfaces)
+                    && Objects.equals(mReasonOff, other.mReasonOff)
+                    && Objects.equals(mUnderlyingNetworks, other.mUnderlyingNetworks);
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(mSubId, mInterfaces, mReasonOff, mUnderlyingNetworks);
+        }
+    }
+
+    /**
+     * @param handler of the thread that all events come on
+     * @param enabled false if {@link #DRWA_FLAG} says so; leftovers are then still cleaned up
+     */
+    public DrwaController(
+            @NonNull Context context,
+            @NonNull Handler handler,
+            @NonNull INetd netd,
+            boolean enabled) {
+        this(context, handler, netd, enabled, new Dependencies());
+    }
+
+    @VisibleForTesting
+    DrwaController(
+            @NonNull Context context,
+            @NonNull Handler handler,
+            @NonNull INetd netd,
+            boolean enabled,
+            @NonNull Dependencies deps) {
+        mHandler = handler;
+        mEnabled = enabled;
+        mDeps = deps;
+        mKnob = new DrwaKnob(netd);
+        mCarrierConfig = new DrwaCarrierConfig(context);
+    }
+
+    /** Starts writing, once telephony's services exist. Callable from any thread. */
+    public void start() {
+        mHandler.post(
+                () -> {
+                    mKnob.read(mDeps.getInterfaceNames());
+                    if (mEnabled && !mKnob.isMissing()) {
+                        mCarrierConfig.start(mHandler, this::update);
+                    }
+                    mStarted = true;
+                    update();
+                });
+    }
+
+    /**
+     * Takes notice of a network that has connected, or whose properties may have changed.
+     *
+     * @param nc with the underlying networks resolved if the network is a VPN, as
+     *     ConnectivityService stores it
+     */
+    public void onNetworkChanged(
+            int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
+        ensureRunningOnHandlerThread();
+        if (mKnob.isMissing()) return;
+        final NetworkState state = new NetworkState(nc, lp);
+        final NetworkState old = mNetworks.get(netId);
+        if (state.equals(old) && !mRetry) {
+            mUnchangedEvents++;
+            return;
+        }
+        mNetworks.put(netId, state);
+        if (old != null) forgetUnusedSubscription(old.mSubId);
+        update();
+    }
+
+    /** Takes notice of a network that is gone. Does nothing if it was unknown. */
+    public void onNetworkDestroyed(int netId) {
+        ensureRunningOnHandlerThread();
+        final NetworkState old = mNetworks.get(netId);
+        if (old == null && !mRetry) return;
+        mNetworks.remove(netId);
+        if (old != null) forgetUnusedSubscription(old.mSubId);
+        update();
+    }
+
+    /** Prints the state and what led to it. Callable from any thread. */
+    public void dump(@NonNull PrintWriter pw) {
+        pw.println("DRWA: " + (mEnabled ? "enabled" : "disabled by flag"));
+        for (String line : mDescription) pw.println(line);
+        pw.println("Events without a change: " + mUnchangedEvents);
+        mKnob.dump(pw);
+    }
+
+    /**
+     * Runs a command of a developer's: no argument or "show" prints what {@link #dump} does, "set
+     * INTERFACE LAMBDA" overrides the policy, "clear" ends all overrides. Refused by user builds.
+     * Waits for the handler, so it must not run on the handler's thread.
+     *
+     * @param args what follows the command's name
+     * @return 0, or -1 if refused or wrong, which {@code pw} then explains
+     */
+    public int handleShellCommand(@NonNull PrintWriter pw, @NonNull String[] args) {
+        if (!mDeps.isDebuggable()) {
+            pw.println("Only debuggable builds have this command");
+            return -1;
+        }
+        final String command = args.length == 0 ? "show" : args[0];
+        if (command.equals("show") && args.length <= 1) {
+            dump(pw);
+            return 0;
+        }
+        if (command.equals("clear") && args.length == 1) {
+            return runOnHandlerThread(pw, mOverrides::clear);
+        }
+        if (command.equals("set") && args.length == 3) {
+            final Integer lambda = parseLambda(args[2]);
+            if (lambda != null) {
+                final DrwaSetting setting = new DrwaSetting(lambda, "shell");
+                return runOnHandlerThread(pw, () -> mOverrides.put(args[1], setting));
+            }
+        }
+        pw.println("Usage: drwa [show | set INTERFACE LAMBDA | clear]");
+        pw.println(
+                "LAMBDA is in hundredths: "
+                        + DrwaCarrierConfig.MIN_LAMBDA
+                        + " to "
+                        + DrwaCarrierConfig.MAX_LAMBDA
+                        + ", or 0 for off");
+        return -1;
+    }
+
+    @Nullable
+    private static Integer parseLambda(String text) {
+        try {
+            final int lambda = Integer.parseInt(text);
+            return lambda == DrwaKnob.OFF || DrwaCarrierConfig.isValidLambda(lambda)
+                    ? lambda
+                    : null;
+        } catch (NumberFormatException e) {
+            return null;
+        }
+    }
+
+    private int runOnHandlerThread(PrintWriter pw, Runnable change) {
+        final FutureTask<Void> task =
+                new FutureTask<>(
+                        () -> {
+                            change.run();
+                            update();
+                            return null;
+                        });
+        mHandler.post(task);
+        try {
+            task.get(SHELL_COMMAND_TIMEOUT_S, TimeUnit.SECONDS);
+            return 0;
+        } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            pw.println(e);
+            return -1;
+        }
+    }
+
+    private void ensureRunningOnHandlerThread() {
+        if (mHandler.getLooper().getThread() != Thread.currentThread()) {
+            throw new IllegalStateException(
+                    "Not running on " + mHandler.getLooper().getThread().getName() + ": "
+                            + Thread.currentThread().getName());
+        }
+    }
+
+    private void forgetUnusedSubscription(int subId) {
+        for (int i = 0; i < mNetworks.size(); i++) {
+            if (mNetworks.valueAt(i).mSubId == subId) return;
+        }
+        mCarrierConfig.forget(subId);
+    }
+
+    /** Decides anew on all interfaces and writes what differs. */
+    private void update() {
+        if (!mStarted) return;
+        final ArrayMap<String, DrwaSetting> settings = new ArrayMap<>();
+        for (int i = 0; i < mNetworks.size(); i++) {
+            final NetworkState state = mNetworks.valueAt(i);
+            final DrwaSetting setting = decide(state, MAX_STACKED_NETWORKS);
+            for (String iface : state.mInterfaces) {
+                settings.merge(iface, setting, DrwaController::share);
+            }
+        }
+        settings.putAll(mOverrides);
+
+        mRetry = false;
+        final DrwaSetting unused = DrwaSetting.off("unused");
+        for (String iface : mKnob.getInterfacesNotOff()) {
+            if (!settings.containsKey(iface)) mRetry |= !mKnob.set(iface, unused);
+        }
+        final List<String> description = new ArrayList<>(settings.size());
+        for (int i = 0; i < settings.size(); i++) {
+            mRetry |= !mKnob.set(settings.keyAt(i), settings.valueAt(i));
+            description.add(settings.keyAt(i) + " " + settings.valueAt(i));
+        }
+        if (mKnob.isMissing()) {
+            mNetworks.clear();
+            description.clear();
+        }
+        mDescription = description;
+    }
+
+    /** The setting of an interface that two networks use. */
+    private static DrwaSetting share(DrwaSetting a, DrwaSetting b) {
+        if (!a.isOn()) return b;
+        return b.isOn() && b.lambda < a.lambda ? b : a;
+    }
+
+    private DrwaSetting decide(NetworkState state, int maxStacked) {
+        if (!mEnabled) return DrwaSetting.off("disabled by flag");
+        if (state.mReasonOff != null) return DrwaSetting.off(state.mReasonOff);
+        if (state.mUnderlyingNetworks == null) return mCarrierConfig.get(state.mSubId);
+        if (maxStacked == 1) return DrwaSetting.off("too many stacked networks");
+
+        DrwaSetting least = null;
+        for (Network network : state.mUnderlyingNetworks) {
+            final NetworkState underlying = mNetworks.get(network.getNetId());
+            final DrwaSetting setting =
+                    underlying == null
+                            ? DrwaSetting.off("unknown")
+                            : decide(underlying, maxStacked - 1);
+            if (least == null || setting.lambda < least.lambda) {
+                least = new DrwaSetting(
+                        setting.lambda, "over network " + network + " (" + setting.reason + ")");
+            }
+        }
+        return least == null ? DrwaSetting.off("over no network") : least;
+    }
+}

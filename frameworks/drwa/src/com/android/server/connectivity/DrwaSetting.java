@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server.connectivity;
+
+import android.annotation.NonNull;
+
+import java.util.Locale;
+import java.util.Objects;
+
+/**
+ * What DRWA is to do on a network or an interface, and why.
+ *
+ * @hide
+ */
+final class DrwaSetting {
+    /** The target in hundredths of a bandwidth-delay product, 100 to 1000, or 0 for off. */
+    final int lambda;
+
+    /** For people who read a dump, e.g. "wifi" or "carrier 1989". */
+    @NonNull final String reason;
+
+    DrwaSetting(int lambda, @NonNull String reason) {
+        this.lambda = lambda;
+        this.reason = reason;
+    }
+
+    static DrwaSetting off(@NonNull String reason) {
+        return new DrwaSetting(DrwaKnob.OFF, reason);
+    }
+
+    boolean isOn() {
+        return lambda != DrwaKnob.OFF;
+    }
+
+    @Override
+    public boolean equals(Object o) {
+        if (!(o instanceof DrwaSetting)) return false;
+        final DrwaSetting other = (DrwaSetting) o;
+        return lambda == other.lambda && reason.equals(other.reason);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(lambda, reason);
+    }
+
+    /** As in "off: wifi" and "λ=1.50: carrier 1989". */
+    @Override
+    public String toString() {
+        if (!isOn()) return "off: " + reason;
+        return String.format(Locale.ROOT, "λ=%d.%02d: %s", lambda / 100, lambda % 100, reason);
+    }
+}
