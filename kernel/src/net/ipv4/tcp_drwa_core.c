@@ -367,7 +367,8 @@ static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
 	if (d->phase != DRWA_HOLD || d->rounds ||
 	    now_us - READ_ONCE(l->room_set_us) < d->rtt_us - d->rtt_us / 4)
 		return room_us;
-	if (q_us >= target_us - target_us / 4)
+	/* TSval's tick hides as much of a queue. */
+	if (q_us + DELAY_TICK_US >= target_us - target_us / 4)
 		room_us -= room_us / 32;
 	else if (full)
 		room_us = min(room_us + d->rtt_min_us / 8 * 3, room_max_us);
@@ -475,6 +476,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		return;
 	case DRWA_GAUGE:
 		d->phase = DRWA_HOLD;
+		d->rounds = DELAY_REFILL_ROUNDS;
 		d->wnd = wnd;
 		return;
 	case DRWA_HOLD:
