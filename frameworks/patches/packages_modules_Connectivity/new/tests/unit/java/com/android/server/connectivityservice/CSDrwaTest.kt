@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server
+
+import android.net.LinkProperties
+import android.net.NetworkCapabilities
+import android.net.NetworkCapabilities.NET_CAPABILITY_INTERNET
+import android.net.NetworkCapabilities.NET_CAPABILITY_NOT_METERED
+import android.net.NetworkCapabilities.NET_CAPABILITY_NOT_SUSPENDED
+import android.net.NetworkCapabilities.NET_CAPABILITY_NOT_VCN_MANAGED
+import android.net.NetworkCapabilities.NET_CAPABILITY_NOT_VPN
+import android.net.NetworkCapabilities.TRANSPORT_CELLULAR
+import android.net.NetworkCapabilities.TRANSPORT_VPN
+import android.net.NetworkCapabilities.TRANSPORT_WIFI
+import android.net.VpnManager.TYPE_VPN_SERVICE
+import android.net.VpnTransportInfo
+import android.os.Build
+import androidx.test.filters.SmallTest
+import com.android.server.connectivity.DrwaController
+import com.android.testutils.DevSdkIgnoreRule
+import com.android.testutils.DevSdkIgnoreRunner
+import org.junit.Test
+import org.junit.runner.RunWith
+import org.mockito.ArgumentMatchers.anyInt
+import org.mockito.ArgumentMatchers.argThat
+import org.mockito.ArgumentMatchers.eq
+import org.mockito.Mockito.atLeastOnce
+import org.mockito.Mockito.clearInvocations
+import org.mockito.Mockito.never
+import org.mockito.Mockito.verify
+
+private const val LONG_TIMEOUT_MS = 5_000
+private const val CELL_IFNAME = "rmnet_data0"
+private const val CELL_IFNAME2 = "rmnet_data1"
+
+private fun nc(transport: Int) = NetworkCapabilities.Builder()
+        .addTransportType(transport)
+        .addCapability(NET_CAPABILITY_INTERNET)
+        .addCapability(NET_CAPABILITY_NOT_SUSPENDED)
+        .addCapability(NET_CAPABILITY_NOT_VCN_MANAGED)
+        .build()
+
+private fun vpnNc() = NetworkCapabilities.Builder()
+        .addTransportType(TRANSPORT_VPN)
+        .removeCapability(NET_CAPABILITY_NOT_VPN)
+        .addCapability(NET_CAPABILITY_NOT_VCN_MANAGED)
+        .setTransportInfo(VpnTransportInfo(
+                TYPE_VPN_SERVICE,
+                "MySession12345",
+                false /* bypassable */,
+                false /* longLivedTcpConnectionsExpensive */))
+        .build()
+
+private fun lp(iface: String) = LinkProperties().apply { interfaceName = iface }
+
+/** What ConnectivityService tells [DrwaController], which decides for itself and has own tests. */
+@RunWith(DevSdkIgnoreRunner::class)
+@SmallTest
+@DevSdkIgnoreRule.IgnoreUpTo(Build.VERSION_CODES.R)
+class CSDrwaTest : CSTest() {
+    private fun verifyChanged(
+            agent: CSAgentWrapper,
+            nc: (NetworkCapabilities) -> Boolean = { true },
+            iface: String
+    ) {
+        waitForIdle()
+        verify(drwaController, atLeastOnce()).onNetworkChanged(
+                eq(agent.network.netId),
+                argThat(nc),
+                argThat { it.interfaceName == iface })
+    }
+
+    private fun verifyNeverChanged(agent: CSAgentWrapper) {
+        waitForIdle()
+        verify(drwaController, never())
+                .onNetworkChanged(eq(agent.network.netId), any(), any())
+    }
+
+    @Test
+    fun testStartedWhenSystemIsReady() {
+        verify(drwaController).start()
+    }
+
+    @Test
+    fun testNothingBeforeFirstConnection() {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.sendLinkProperties(lp(CELL_IFNAME2))
+        verifyNeverChanged(agent)
+
+        agent.connect()
+        verifyChanged(agent, { it.hasTransport(TRANSPORT_CELLULAR) }, CELL_IFNAME2)
+    }
+
+    @Test
+    fun testLinkPropertiesChange() {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.connect()
+        waitForIdle()
+        clearInvocations(drwaController)
+
+        agent.sendLinkProperties(lp(CELL_IFNAME2))
+        verifyChanged(agent, iface = CELL_IFNAME2)
+    }
+
+    @Test
+    fun testNetworkCapabilitiesChange() {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.connect()
+        waitForIdle()
+        clearInvocations(drwaController)
+
+        agent.sendNetworkCapabilities(NetworkCapabilities.Builder(nc(TRANSPORT_CELLULAR))
+                .addCapability(NET_CAPABILITY_NOT_METERED)
+                .build())
+        verifyChanged(agent, { it.hasCapability(NET_CAPABILITY_NOT_METERED) }, CELL_IFNAME)
+    }
+
+    @Test
+    fun testDisconnect() {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.connect()
+        waitForIdle()
+        verify(drwaController, never()).onNetworkDestroyed(anyInt())
+
+        agent.disconnect()
+        waitForIdle()
+        verify(drwaController).onNetworkDestroyed(agent.network.netId)
+    }
+
+    @Test
+    fun testDestroyedPendingReplacement() {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.connect()
+        waitForIdle()
+        clearInvocations(drwaController)
+
+        agent.unregisterAfterReplacement(LONG_TIMEOUT_MS)
+        waitForIdle()
+        verify(drwaController).onNetworkDestroyed(agent.network.netId)
+
+        // Its replacement takes the default request, which changes the capabilities of both.
+        val replacement = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        replacement.connect()
+        waitForIdle()
+        verifyNeverChanged(agent)
+    }
+
+    @Test
+    fun testVpnFollowsDefaultNetwork() {
+        val cell = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        cell.connect()
+        // Declares no underlying networks, which means whatever is the default.
+        val vpn = Agent(nc = vpnNc(), lp = lp("tun0"))
+        vpn.connect()
+        verifyChanged(vpn, { it.underlyingNetworks == listOf(cell.network) }, "tun0")
+
+        val wifi = Agent(nc = nc(TRANSPORT_WIFI), lp = lp("wlan0"))
+        wifi.connect()
+        verifyChanged(vpn, { it.underlyingNetworks == listOf(wifi.network) }, "tun0")
+    }
+}
