@@ -379,6 +379,9 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	/* The least window may be more than the path holds. */
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
 		return true;
+	/* After a clock's jump the base stays unknown until the window is used. */
+	if (c->d.jumped && b->bytes < (u64)c->d.wnd / 2 * BLOCK_RTTS)
+		return true;
 	wnd = (u64)h->bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
 	/* A neighbour that forges may ask for room on the link that they share. */
 	if (h->neighbour)

@@ -45,8 +45,8 @@ enum drwa_phase {
  * @law:	enum drwa_law
  * @jumped:	delay: the one-way delay was once longer than the RTT
  * @phase:	enum drwa_phase
- * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until the
- *		queue stands again
+ * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
+ *		effect is over
  * @strikes:	delay: rounds whose queue the window does not explain
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round

@@ -476,7 +476,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		return;
 	case DRWA_GAUGE:
 		d->phase = DRWA_HOLD;
-		d->rounds = DELAY_REFILL_ROUNDS;
 		d->wnd = wnd;
 		return;
 	case DRWA_HOLD:
