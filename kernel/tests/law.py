@@ -37,6 +37,10 @@ class Link:
     def q_us(self) -> int:
         return int(library().link_q_us(self.memory)) % U32
 
+    @property
+    def room_us(self) -> int:
+        return int(library().link_room_us(self.memory)) % U32
+
     def set_queue(self, q_us: int, seen_us: int) -> None:
         library().link_set_queue(self.memory, q_us % U32, seen_us % U32)
 

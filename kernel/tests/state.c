@@ -11,6 +11,7 @@ STATE(rtt_min_us)
 STATE(lambda)
 STATE(phase)
 LINK(q_us)
+LINK(room_us)
 
 u32 state_size(void)
 {

@@ -225,3 +225,17 @@ def test_large_segments_are_no_unexplained_queue() -> None:
         download.rtt()
         drains += download.law.phase == DRAIN
     assert drains <= 4
+
+
+@pytest.mark.parametrize("tick_us", [0, 300, 600, 900])
+def test_room_is_for_no_tick(tick_us: int) -> None:
+    """Timestamps of 1 ms show a queue of 3/4 of its target as a little less, now and then."""
+    law = Law(DELAY, 125)
+    law.sample(30_000)
+    for queue_us in [0] * 3 + [12_000] * 3 + [5_700, 5_700 - tick_us] * 20:
+        law.now_us += 30_000 + queue_us
+        law.rcv_nxt += 16 * MSS
+        law.sample(30_000 + queue_us, queue_us)
+        law.round()
+    assert law.phase == HOLD
+    assert law.link.room_us == 0
