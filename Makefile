@@ -19,7 +19,7 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: kernels
-	@kernel/lab/packages clang libclang-rt-dev valgrind
+	@kernel/lab/packages blueprint-tools clang libclang-rt-dev valgrind
 	@$(CHECK)
 
 test-lines: packages
@@ -36,6 +36,7 @@ test-arch: packages
 	@$(LAB) machine --kernel 6.1 arm64
 
 lint: packages
+	@kernel/lab/packages blueprint-tools
 	@$(CHECK) --lint
 
 kernels: packages
