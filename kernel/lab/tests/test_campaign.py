@@ -116,7 +116,12 @@ def test_objects() -> None:
             {"size_bytes": size, "mean_fct_ms": ms}
             for size, ms in zip((16000, 64000), times, strict=True)
         ]
-    assert targets.completion_of_stock(group(stock, law)) == pytest.approx(1.05)
+    completion = targets.completion_of("stock")
+    assert completion(group(stock, law)) == pytest.approx(1.05)
+    assert targets.kept_alive(completion)(group(stock, law)) is None
+    for r in (stock, law):
+        r["config"]["keep_alive"] = True
+    assert targets.kept_alive(completion)(group(stock, law)) == pytest.approx(1.05)
 
 
 def test_fairness_and_late_flows() -> None:
