@@ -21,7 +21,6 @@ import com.android.testutils.DevSdkIgnoreRule
 import com.android.testutils.DevSdkIgnoreRunner
 import org.junit.Test
 import org.junit.runner.RunWith
-import org.mockito.ArgumentMatchers.anyInt
 import org.mockito.ArgumentMatchers.argThat
 import org.mockito.ArgumentMatchers.eq
 import org.mockito.Mockito.atLeastOnce
@@ -58,6 +57,15 @@ private fun lp(iface: String) = LinkProperties().apply { interfaceName = iface }
 @SmallTest
 @DevSdkIgnoreRule.IgnoreUpTo(Build.VERSION_CODES.R)
 class CSDrwaTest : CSTest() {
+    /** Connects a cellular network. What the policy is told of it on the way is forgotten. */
+    private fun connectCell(): CSAgentWrapper {
+        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
+        agent.connect()
+        waitForIdle()
+        clearInvocations(drwaController)
+        return agent
+    }
+
     private fun verifyChanged(
             agent: CSAgentWrapper,
             nc: (NetworkCapabilities) -> Boolean = { true },
@@ -93,10 +101,7 @@ class CSDrwaTest : CSTest() {
 
     @Test
     fun testLinkPropertiesChange() {
-        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        agent.connect()
-        waitForIdle()
-        clearInvocations(drwaController)
+        val agent = connectCell()
 
         agent.sendLinkProperties(lp(CELL_IFNAME2))
         verifyChanged(agent, iface = CELL_IFNAME2)
@@ -104,10 +109,7 @@ class CSDrwaTest : CSTest() {
 
     @Test
     fun testNetworkCapabilitiesChange() {
-        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        agent.connect()
-        waitForIdle()
-        clearInvocations(drwaController)
+        val agent = connectCell()
 
         agent.sendNetworkCapabilities(NetworkCapabilities.Builder(nc(TRANSPORT_CELLULAR))
                 .addCapability(NET_CAPABILITY_NOT_METERED)
@@ -117,10 +119,7 @@ class CSDrwaTest : CSTest() {
 
     @Test
     fun testDisconnect() {
-        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        agent.connect()
-        waitForIdle()
-        verify(drwaController, never()).onNetworkDestroyed(anyInt())
+        val agent = connectCell()
 
         agent.disconnect()
         waitForIdle()
@@ -129,26 +128,20 @@ class CSDrwaTest : CSTest() {
 
     @Test
     fun testDestroyedPendingReplacement() {
-        val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        agent.connect()
-        waitForIdle()
-        clearInvocations(drwaController)
+        val agent = connectCell()
 
         agent.unregisterAfterReplacement(LONG_TIMEOUT_MS)
         waitForIdle()
         verify(drwaController).onNetworkDestroyed(agent.network.netId)
 
         // Its replacement takes the default request, which changes the capabilities of both.
-        val replacement = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        replacement.connect()
-        waitForIdle()
+        Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME)).connect()
         verifyNeverChanged(agent)
     }
 
     @Test
     fun testVpnFollowsDefaultNetwork() {
-        val cell = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
-        cell.connect()
+        val cell = connectCell()
         // Declares no underlying networks, which means whatever is the default.
         val vpn = Agent(nc = vpnNc(), lp = lp("tun0"))
         vpn.connect()
