@@ -144,10 +144,10 @@ def test_readers() -> None:
     assert targets.window_of_need(group(stock, law)) == pytest.approx(1.25)
     law["series"]["flow_goodput_mbps"] = [at((10, 2.0), (13, 0.0), (60, 2.0))]
     assert targets.longer_silence_s(group(stock, law)) == pytest.approx(3)
-    assert targets.segments_of_stock(group(stock, law)) is None
+    assert targets.segments_of("stock")(group(stock, law)) is None
     for r, ms in ((stock, 500.0), (law, 400.0)):
         r["segments"] = {"mean_fct_ms": ms}
-    assert targets.segments_of_stock(group(stock, law)) == pytest.approx(1.25)
+    assert targets.segments_of("stock")(group(stock, law)) == pytest.approx(1.25)
 
 
 def test_switching_off() -> None:
