@@ -19,7 +19,8 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: kernels
-	@kernel/lab/packages blueprint-tools clang libclang-rt-dev valgrind
+	@kernel/lab/packages aapt android-framework-res blueprint-tools checkpolicy clang kati \
+		libclang-rt-dev m4 secilc setools valgrind
 	@$(CHECK)
 
 test-lines: packages
