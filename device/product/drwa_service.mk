@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# DRWA for a product whose ConnectivityService comes signed from outside, in place of drwa.mk:
+#
+#     $(call inherit-product, vendor/drwa/device/product/drwa_service.mk)
+
+$(call inherit-product, vendor/drwa/device/product/drwa_common.mk)
+
+PRODUCT_PACKAGES += \
+    DrwaServiceOverlay \
+    drwa-service
+
+# The _EXTRA jars come last. The service needs the classes of services.jar.
+PRODUCT_SYSTEM_SERVER_JARS_EXTRA += system_ext:drwa-service
