@@ -25,9 +25,7 @@ import android.os.Handler;
 import android.util.ArrayMap;
 import android.util.Log;
 import android.util.SparseArray;
-
 import com.android.internal.annotations.VisibleForTesting;
-
 import java.io.PrintWriter;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -52,8 +50,8 @@ import java.util.concurrent.TimeoutException;
  *   <li>Every other network is off.
  *   <li>Networks may share an interface, as when one replaces another. It is on while any of them
  *       is, with the least of their targets.
- *   <li>Interfaces that no network uses are off. At the start, that includes what an earlier
- *       system server left behind.
+ *   <li>Interfaces that no network uses are off. At the start, that includes what an earlier system
+ *       server left behind.
  * </ul>
  *
  * <p>The static receive buffer limits stay ConnectivityService's business. It applies them on any
@@ -70,6 +68,8 @@ public class DrwaController {
 
     /** Flag in the tethering namespace that switches DRWA off, on the next start of the system. */
     public static final String DRWA_FLAG = "drwa";
+
+    private static final String LOOPBACK = "lo";
 
     /** A VPN over a VCN over cellular; an app could declare its own VPN to lie under itself. */
     private static final int MAX_STACKED_NETWORKS = 3;
@@ -98,14 +98,14 @@ public class DrwaController {
     /** What lies outside of this class's reach in a test. */
     @VisibleForTesting
     static class Dependencies {
-        /** The names of the interfaces that exist, without loopback. */
+        /** The names of the interfaces that exist, but for the loopback's, which has no knob. */
         @NonNull
         List<String> getInterfaceNames() {
             final List<String> names = new ArrayList<>();
             try {
                 for (NetworkInterface iface :
                         Collections.list(NetworkInterface.getNetworkInterfaces())) {
-                    if (!iface.isLoopback()) names.add(iface.getName());
+                    if (!iface.getName().equals(LOOPBACK)) names.add(iface.getName());
                 }
             } catch (SocketException e) {
                 Log.e(TAG, "Cannot list the interfaces", e);
@@ -123,6 +123,7 @@ public class DrwaController {
         /** Why the network must be off, whatever the carrier and the networks below say. */
         @Nullable final String mReasonOff;
 
+        /** Whose carrier decides, or INVALID_SUBSCRIPTION_ID if none does. */
         final int mSubId;
 
         /** What the network runs over, or null if it is no VPN or VCN. */
@@ -134,7 +135,8 @@ public class DrwaController {
             mInterfaces = lp.getAllInterfaceNames();
             mUnderlyingNetworks = nc.getUnderlyingNetworks();
             mReasonOff = mUnderlyingNetworks == null ? getReasonOff(nc) : null;
-            mSubId = mUnderlyingNetworks == null ? getSubId(nc) : INVALID_SUBSCRIPTION_ID;
+            final boolean carrierDecides = mUnderlyingNetworks == null && mReasonOff == null;
+            mSubId = carrierDecides ? getSubId(nc) : INVALID_SUBSCRIPTION_ID;
         }
 
         @Nullable
@@ -341,7 +343,9 @@ public class DrwaController {
     private void ensureRunningOnHandlerThread() {
         if (mHandler.getLooper().getThread() != Thread.currentThread()) {
             throw new IllegalStateException(
-                    "Not running on " + mHandler.getLooper().getThread().getName() + ": "
+                    "Not running on "
+                            + mHandler.getLooper().getThread().getName()
+                            + ": "
                             + Thread.currentThread().getName());
         }
     }
@@ -380,6 +384,7 @@ public class DrwaController {
             mNetworks.clear();
             description.clear();
         }
+        Collections.sort(description);
         mDescription = description;
     }
 
@@ -403,8 +408,10 @@ public class DrwaController {
                             ? DrwaSetting.off("unknown")
                             : decide(underlying, maxStacked - 1);
             if (least == null || setting.lambda < least.lambda) {
-                least = new DrwaSetting(
-                        setting.lambda, "over network " + network + " (" + setting.reason + ")");
+                least =
+                        new DrwaSetting(
+                                setting.lambda,
+                                "over network " + network + " (" + setting.reason + ")");
             }
         }
         return least == null ? DrwaSetting.off("over no network") : least;

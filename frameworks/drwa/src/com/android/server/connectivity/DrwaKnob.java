@@ -11,9 +11,7 @@ import android.os.ServiceSpecificException;
 import android.util.ArrayMap;
 import android.util.LocalLog;
 import android.util.Log;
-
 import com.android.internal.annotations.VisibleForTesting;
-
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -76,19 +74,15 @@ final class DrwaKnob {
         boolean lacking = false;
         for (String iface : interfaces) {
             try {
-                final String value = getProcSysNet(iface, KNOB);
+                final int value = Integer.parseInt(getProcSysNet(iface, KNOB));
                 mSeen = true;
-                if (!Integer.toString(OFF).equals(value)) mValues.put(iface, UNKNOWN);
-            } catch (ServiceSpecificException e) {
-                if (e.errorCode == ENOENT) {
+                if (value != OFF) mValues.put(iface, value);
+            } catch (RemoteException | RuntimeException e) {
+                if (isNotFound(e)) {
                     lacking |= exists(iface, ANY_KERNEL_HAS);
                 } else {
                     onError("read", iface, e);
-                    mValues.put(iface, UNKNOWN);
                 }
-            } catch (RemoteException | RuntimeException e) {
-                onError("read", iface, e);
-                mValues.put(iface, UNKNOWN);
             }
         }
         if (lacking && !mSeen) onMissing();
@@ -104,8 +98,8 @@ final class DrwaKnob {
         try {
             mNetd.setProcSysNet(
                     INetd.IPV4, INetd.CONF, iface, KNOB, Integer.toString(setting.lambda));
-        } catch (ServiceSpecificException e) {
-            if (e.errorCode != ENOENT) {
+        } catch (RemoteException | RuntimeException e) {
+            if (!isNotFound(e)) {
                 onError("write", iface, e);
                 return false;
             }
@@ -113,11 +107,6 @@ final class DrwaKnob {
             if (!mSeen && exists(iface, ANY_KERNEL_HAS)) onMissing();
             // Without its interface a knob is off. To switch it on, wait for the interface.
             return mMissing || !setting.isOn();
-        } catch (RemoteException | RuntimeException e) {
-            // Whether netd wrote before it failed cannot be told.
-            mValues.put(iface, UNKNOWN);
-            onError("write", iface, e);
-            return false;
         }
         mSeen = true;
         mWrites++;
@@ -132,7 +121,7 @@ final class DrwaKnob {
 
     /** Prints counters and recent writes. Callable from any thread. */
     void dump(@NonNull PrintWriter pw) {
-        pw.println("Kernel: " + (mMissing ? "without DRWA" : "with DRWA"));
+        if (mMissing) pw.println("This kernel has no " + KNOB);
         pw.println("Writes: " + mWrites + ", errors: " + mErrors);
         pw.println("Recent writes:");
         mLog.reverseDump(pw);
@@ -157,7 +146,14 @@ final class DrwaKnob {
         Log.i(TAG, "This kernel has no " + KNOB + ", so DRWA stays off");
     }
 
+    private static boolean isNotFound(Exception e) {
+        return e instanceof ServiceSpecificException
+                && ((ServiceSpecificException) e).errorCode == ENOENT;
+    }
+
     private void onError(String what, String iface, Exception e) {
+        // netd may have written before it failed, and the interface may go before the next try
+        mValues.put(iface, UNKNOWN);
         mErrors++;
         final String message = "Cannot " + what + " " + KNOB + " of " + iface + ": " + e;
         Log.e(TAG, message);

@@ -3,9 +3,7 @@
 package com.android.server.connectivity;
 
 import android.annotation.NonNull;
-
 import java.util.Locale;
-import java.util.Objects;
 
 /**
  * What DRWA is to do on a network or an interface, and why.
@@ -30,18 +28,6 @@ final class DrwaSetting {
 
     boolean isOn() {
         return lambda != DrwaKnob.OFF;
-    }
-
-    @Override
-    public boolean equals(Object o) {
-        if (!(o instanceof DrwaSetting)) return false;
-        final DrwaSetting other = (DrwaSetting) o;
-        return lambda == other.lambda && reason.equals(other.reason);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(lambda, reason);
     }
 
     /** As in "off: wifi" and "λ=1.50: carrier 1989". */
