@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server.connectivity;
+
+import static android.net.NetworkCapabilities.NET_CAPABILITY_MMS;
+import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
+import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
+import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
+import static com.android.server.connectivity.TestNetworks.cellular;
+import static com.android.server.connectivity.TestNetworks.cellularFor;
+import static com.android.server.connectivity.TestNetworks.internet;
+import static com.android.server.connectivity.TestNetworks.link;
+import static com.android.server.connectivity.TestNetworks.vcn;
+import static com.android.server.connectivity.TestNetworks.vpn;
+import static org.junit.Assert.assertEquals;
+import static org.robolectric.Shadows.shadowOf;
+
+import android.net.LinkProperties;
+import android.net.NetworkCapabilities;
+import android.os.Handler;
+import android.os.Looper;
+import android.util.ArrayMap;
+import android.util.SparseArray;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import net.jqwik.api.Arbitraries;
+import net.jqwik.api.Arbitrary;
+import net.jqwik.api.Combinators;
+import net.jqwik.api.EdgeCasesMode;
+import net.jqwik.api.ForAll;
+import net.jqwik.api.Property;
+import net.jqwik.api.Provide;
+import net.jqwik.api.RandomDistribution;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.util.ReflectionHelpers;
+
+/**
+ * Random lives of a phone. After every step on which netd works, the knobs of all interfaces hold
+ * what {@link Phone#expected} computes from the live networks, not a write too many was made, and
+ * nothing of dead networks is left. {@link DrwaStateMachineTest} runs it.
+ */
+public class DrwaStateMachine {
+    /** How many steps all runs made. */
+    static int sSteps;
+
+    private static final int SUBSCRIPTIONS = 3;
+    private static final int NETWORKS = 6;
+    private static final int[] LAMBDAS = {100, 125, 150, 300, 1000};
+
+    private enum Kind {
+        CELLULAR(true, "rmnet_data0", "rmnet_data1", "rmnet_data2"),
+        MMS(true, "rmnet_data0", "rmnet_data3"),
+        WIFI(true, "wlan0"),
+        ETHERNET(true, "eth0"),
+        VPN(false, "tun0", "tun1"),
+        VCN(false, "ipsec0", "ipsec1");
+
+        /** Whether the interfaces outlive their networks. */
+        final boolean mPersistent;
+
+        final String[] mInterfaces;
+
+        Kind(boolean persistent, String... interfaces) {
+            mPersistent = persistent;
+            mInterfaces = interfaces;
+        }
+
+        boolean runsOverOthers() {
+            return this == VPN || this == VCN;
+        }
+    }
+
+    private enum Action {
+        CONNECT,
+        DISCONNECT,
+        INTERFACE_GOES_FIRST,
+        REPLACE,
+        SIM_SWAP,
+        CLAT_UP,
+        CLAT_DOWN,
+        RUN_OVER,
+        REPEAT,
+        CONFIG,
+        NETD_FAILS,
+        RESTART
+    }
+
+    private record Step(Action action, int network, int choice, int detail) {}
+
+    /** What is known of a live network. */
+    private static class Live {
+        Kind mKind;
+        int mSubId;
+        String mInterface;
+        boolean mClat;
+
+        /** netIds of what it runs over, or null if unknown. */
+        List<Integer> mBelow;
+
+        List<String> interfaces() {
+            return mClat ? List.of(mInterface, clat()) : List.of(mInterface);
+        }
+
+        String clat() {
+            return "v4-" + mInterface;
+        }
+
+        LinkProperties linkProperties() {
+            return mClat ? link(mInterface, clat()) : link(mInterface);
+        }
+
+        NetworkCapabilities capabilities() {
+            switch (mKind) {
+                case CELLULAR:
+                    return cellular(mSubId);
+                case MMS:
+                    return cellularFor(NET_CAPABILITY_MMS, mSubId);
+                case WIFI:
+                    return internet(TRANSPORT_WIFI);
+                case ETHERNET:
+                    return internet(TRANSPORT_ETHERNET);
+                case VPN:
+                    return vpn(mBelow, TRANSPORT_CELLULAR);
+                default:
+                    return vcn(mSubId, mBelow);
+            }
+        }
+    }
+
+    /** A phone under test, and all that its policy may depend on. */
+    private static class Phone {
+        final FakeNetd mNetd = new FakeNetd();
+        final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
+        final Map<Integer, Live> mLive = new TreeMap<>();
+
+        /** By subscription; 0 for a carrier that wants none. */
+        final int[] mCarrierLambda = new int[SUBSCRIPTIONS];
+
+        DrwaController mController;
+
+        /** Steps that netd still fails. */
+        int mFailures;
+
+        /** Whether the policy has had an event in this step. */
+        boolean mHadEvent;
+
+        /** Whether netd has failed since it last worked for a whole step. */
+        boolean mUnsettled;
+
+        Phone() {
+            for (Kind kind : Kind.values()) {
+                if (!kind.mPersistent) continue;
+                for (String iface : kind.mInterfaces) mNetd.addInterface(iface);
+            }
+            for (int subId = 0; subId < SUBSCRIPTIONS; subId++) {
+                mTelephony.setCarrierId(subId, 1000 + subId);
+                configure(subId, 125);
+            }
+            restart();
+        }
+
+        void configure(int subId, int lambda) {
+            mCarrierLambda[subId] = lambda;
+            mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda);
+            mTelephony.announceConfig(subId);
+            mHadEvent = true;
+            shadowOf(Looper.getMainLooper()).idle();
+        }
+
+        void restart() {
+            mTelephony.forgetListeners();
+            mController =
+                    new DrwaController(
+                            RuntimeEnvironment.getApplication(),
+                            new Handler(Looper.getMainLooper()),
+                            mNetd,
+                            true,
+                            new DrwaController.Dependencies() {
+                                @Override
+                                List<String> getInterfaceNames() {
+                                    return new ArrayList<>(mNetd.getKnobs().keySet());
+                                }
+                            });
+            mController.start();
+            mHadEvent = true;
+            shadowOf(Looper.getMainLooper()).idle();
+            mLive.keySet().forEach(this::announce);
+        }
+
+        void announce(int netId) {
+            final Live live = mLive.get(netId);
+            mHadEvent = true;
+            mController.onNetworkChanged(netId, live.capabilities(), live.linkProperties());
+        }
+
+        boolean isUsed(String iface) {
+            return mLive.values().stream().anyMatch(live -> live.interfaces().contains(iface));
+        }
+
+        void removeUnused(Live dead) {
+            for (String iface : dead.interfaces()) {
+                final boolean persistent = dead.mKind.mPersistent && iface.equals(dead.mInterface);
+                if (!persistent && !isUsed(iface)) mNetd.removeInterface(iface);
+            }
+        }
+
+        void connect(int netId, Live live) {
+            for (String iface : live.interfaces()) {
+                if (!mNetd.hasInterface(iface)) mNetd.addInterface(iface);
+            }
+            mLive.put(netId, live);
+            announce(netId);
+        }
+
+        void disconnect(int netId, boolean interfaceGoesFirst) {
+            final Live dead = mLive.remove(netId);
+            if (dead != null && interfaceGoesFirst) removeUnused(dead);
+            mHadEvent = true;
+            mController.onNetworkDestroyed(netId);
+            if (dead != null) removeUnused(dead);
+        }
+
+        /** The specification: what the knob of an interface must hold. */
+        int expected(String iface) {
+            int least = 0;
+            for (Live live : mLive.values()) {
+                final int wanted = live.interfaces().contains(iface) ? wanted(live, 1) : 0;
+                if (wanted != 0 && (least == 0 || wanted < least)) least = wanted;
+            }
+            return least;
+        }
+
+        /** What a network is to have that is the highest but {@code level - 1} of its stack. */
+        int wanted(Live live, int level) {
+            if (live.mKind == Kind.CELLULAR) return mCarrierLambda[live.mSubId];
+            if (!live.mKind.runsOverOthers() || live.mBelow == null || level == 3) return 0;
+            return live.mBelow.stream()
+                    .mapToInt(id -> mLive.containsKey(id) ? wanted(mLive.get(id), level + 1) : 0)
+                    .min()
+                    .orElse(0);
+        }
+
+        void run(Step step) {
+            sSteps++;
+            if (mFailures > 0 && --mFailures == 0) mNetd.fault = FakeNetd.Fault.NONE;
+            final int calls = mNetd.calls;
+            mHadEvent = false;
+            apply(step);
+            if (!mHadEvent) return;
+            if (mNetd.fault != FakeNetd.Fault.NONE) {
+                mUnsettled = true;
+                return;
+            }
+            final Map<String, Integer> expected = new TreeMap<>();
+            for (String iface : mNetd.getKnobs().keySet()) expected.put(iface, expected(iface));
+            assertEquals(expected, mNetd.getKnobs());
+            checkLeaks(expected);
+            if (!mUnsettled) {
+                assertEquals("redundant writes", 0, mNetd.redundantWrites);
+                if (step.action == Action.REPEAT) assertEquals("calls", calls, mNetd.calls);
+            }
+            mNetd.redundantWrites = 0;
+            mUnsettled = false;
+        }
+
+        void checkLeaks(Map<String, Integer> expected) {
+            final SparseArray<?> networks = ReflectionHelpers.getField(mController, "mNetworks");
+            assertEquals("networks", mLive.size(), networks.size());
+
+            final TreeSet<Integer> inUse = new TreeSet<>();
+            for (Live live : mLive.values()) {
+                if (live.mKind == Kind.CELLULAR) inUse.add(live.mSubId);
+            }
+            final SparseArray<?> settings =
+                    ReflectionHelpers.getField(
+                            ReflectionHelpers.getField(mController, "mCarrierConfig"), "mSettings");
+            assertEquals("subscriptions", inUse.size(), settings.size());
+
+            final ArrayMap<String, Integer> values =
+                    ReflectionHelpers.getField(
+                            ReflectionHelpers.getField(mController, "mKnob"), "mValues");
+            expected.values().removeIf(lambda -> lambda == 0);
+            assertEquals("known knobs", expected, values);
+        }
+
+        void apply(Step step) {
+            final int netId = 100 + step.network;
+            final Live live = mLive.get(netId);
+            switch (step.action) {
+                case CONNECT:
+                    if (live == null) connect(netId, makeNetwork(step));
+                    break;
+                case DISCONNECT:
+                    disconnect(netId, false);
+                    break;
+                case INTERFACE_GOES_FIRST:
+                    disconnect(netId, true);
+                    break;
+                case REPLACE:
+                case SIM_SWAP:
+                    if (live == null) break;
+                    final Live next = makeNetwork(step);
+                    next.mKind = live.mKind;
+                    next.mInterface = live.mInterface;
+                    if (step.action == Action.REPLACE) next.mSubId = live.mSubId;
+                    final int nextId = 100 + (step.network + 1) % NETWORKS;
+                    if (mLive.containsKey(nextId)) break;
+                    connect(nextId, next);
+                    disconnect(netId, false);
+                    break;
+                case CLAT_UP:
+                    if (live == null || live.mClat) break;
+                    live.mClat = true;
+                    connect(netId, live);
+                    break;
+                case CLAT_DOWN:
+                    if (live == null || !live.mClat) break;
+                    live.mClat = false;
+                    final boolean last = !isUsed(live.clat());
+                    if (last && step.choice % 2 == 0) mNetd.removeInterface(live.clat());
+                    announce(netId);
+                    if (last) mNetd.removeInterface(live.clat());
+                    break;
+                case RUN_OVER:
+                    if (live == null) break;
+                    live.mBelow = below(step);
+                    announce(netId);
+                    break;
+                case REPEAT:
+                    mLive.keySet().forEach(this::announce);
+                    break;
+                case CONFIG:
+                    configure(
+                            step.network % SUBSCRIPTIONS,
+                            step.choice == 0 ? 0 : LAMBDAS[step.detail % LAMBDAS.length]);
+                    break;
+                case NETD_FAILS:
+                    final FakeNetd.Fault[] faults = FakeNetd.Fault.values();
+                    mNetd.fault = faults[step.choice % faults.length];
+                    mFailures = 1 + step.detail % 4;
+                    break;
+                case RESTART:
+                    restart();
+                    break;
+            }
+        }
+
+        Live makeNetwork(Step step) {
+            final Live live = new Live();
+            live.mKind = Kind.values()[step.choice % Kind.values().length];
+            live.mInterface = live.mKind.mInterfaces[step.detail % live.mKind.mInterfaces.length];
+            live.mSubId = step.detail % SUBSCRIPTIONS;
+            live.mBelow = live.mKind.runsOverOthers() ? below(step) : null;
+            return live;
+        }
+
+        /** Any networks, dead ones and the network itself among them; a VCN knows its own. */
+        static List<Integer> below(Step step) {
+            final List<Integer> netIds = new ArrayList<>();
+            for (int i = 0; i < NETWORKS; i++) {
+                if ((step.detail & 1 << i) != 0) netIds.add(100 + i);
+            }
+            return netIds;
+        }
+    }
+
+    @Provide
+    Arbitrary<List<Step>> lives() {
+        final Arbitrary<Step> steps =
+                Combinators.combine(
+                                Arbitraries.of(Action.class),
+                                Arbitraries.integers().between(0, NETWORKS - 1),
+                                Arbitraries.integers().between(0, 11),
+                                Arbitraries.integers().between(0, (1 << NETWORKS) - 1))
+                        .as(Step::new);
+        return steps.list()
+                .ofMinSize(1)
+                .ofMaxSize(300)
+                .withSizeDistribution(RandomDistribution.uniform());
+    }
+
+    @Property(tries = 750, edgeCases = EdgeCasesMode.NONE)
+    void knobsFollowTheSpecification(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone();
+        for (Step step : life) phone.run(step);
+    }
+}

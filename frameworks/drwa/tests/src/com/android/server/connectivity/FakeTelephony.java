@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server.connectivity;
+
+import static org.robolectric.Shadows.shadowOf;
+
+import android.content.Context;
+import android.os.PersistableBundle;
+import android.os.RemoteException;
+import android.telephony.CarrierConfigManager;
+import android.telephony.TelephonyManager;
+import android.telephony.TelephonyRegistryManager;
+import android.util.SparseArray;
+import com.android.internal.telephony.ICarrierConfigChangeListener;
+import com.android.internal.telephony.ICarrierConfigLoader;
+import com.android.internal.telephony.ITelephonyRegistry;
+import java.util.ArrayList;
+import java.util.List;
+import org.robolectric.annotation.Implements;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.shadows.ShadowServiceManager;
+import org.robolectric.util.ReflectionHelpers;
+
+/**
+ * The phone process and the telephony registry, reached through the framework's own managers. A
+ * test that uses it needs the shadow {@link RealCarrierConfigManager}.
+ */
+public class FakeTelephony {
+    /** Takes the place of Robolectric's shadow, and of nothing else. */
+    @Implements(CarrierConfigManager.class)
+    public static class RealCarrierConfigManager {}
+
+    private final Context mContext;
+    private final SparseArray<PersistableBundle> mConfigs = new SparseArray<>();
+    private final List<ICarrierConfigChangeListener> mListeners = new ArrayList<>();
+
+    /** Calls that a device would make to the phone process for a configuration. */
+    public int reads;
+
+    /** The keys of the last such call; none for the whole configuration. */
+    public List<String> keysRead = List.of();
+
+    /** While set, the phone process is down. */
+    public boolean down;
+
+    private class Loader extends ICarrierConfigLoader.Default {
+        @Override
+        public PersistableBundle getConfigForSubIdWithFeature(
+                int subId, String callingPackage, String callingFeatureId) {
+            reads++;
+            keysRead = List.of();
+            if (down) throw new IllegalStateException("Carrier config loader is not available.");
+            return mConfigs.get(subId, new PersistableBundle());
+        }
+
+        @Override
+        public PersistableBundle getConfigSubsetForSubIdWithFeature(
+                int subId, String callingPackage, String callingFeatureId, String[] keys) {
+            final PersistableBundle all =
+                    getConfigForSubIdWithFeature(subId, callingPackage, callingFeatureId);
+            keysRead = List.of(keys);
+            final PersistableBundle subset = new PersistableBundle();
+            for (String key : keys) {
+                if (all.containsKey(key)) subset.putObject(key, all.get(key));
+            }
+            return subset;
+        }
+    }
+
+    private class Registry extends ITelephonyRegistry.Default {
+        @Override
+        public void addCarrierConfigChangeListener(
+                ICarrierConfigChangeListener listener, String packageName, String featureId) {
+            mListeners.add(listener);
+        }
+    }
+
+    public FakeTelephony(Context context) {
+        mContext = context;
+        ShadowServiceManager.addBinderService(
+                Context.CARRIER_CONFIG_SERVICE, ICarrierConfigLoader.class, new Loader());
+        // The manager keeps the registry that it has found first, for all tests of a process
+        ReflectionHelpers.setStaticField(
+                TelephonyRegistryManager.class, "sRegistry", new Registry());
+    }
+
+    /** Sets a subscription's configuration, without telling anyone. */
+    public void setConfig(int subId, PersistableBundle config) {
+        mConfigs.put(subId, config);
+    }
+
+    /** As {@link #setConfig(int, PersistableBundle)}, with both keys. */
+    public void setConfig(int subId, boolean enabled, int lambda) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, enabled);
+        config.putInt(DrwaCarrierConfig.KEY_LAMBDA, lambda);
+        setConfig(subId, config);
+    }
+
+    public void setCarrierId(int subId, int carrierId) {
+        final TelephonyManager all = mContext.getSystemService(TelephonyManager.class);
+        final TelephonyManager one = Shadow.newInstanceOf(TelephonyManager.class);
+        shadowOf(one).setSimCarrierId(carrierId);
+        shadowOf(all).setTelephonyManagerForSubscriptionId(subId, one);
+    }
+
+    /** As when the system server, which the listeners live in, starts again. */
+    public void forgetListeners() {
+        mListeners.clear();
+    }
+
+    /** Tells the listeners that a subscription's configuration may have changed. */
+    public void announceConfig(int subId) {
+        try {
+            for (ICarrierConfigChangeListener listener : mListeners) {
+                listener.onCarrierConfigChanged(
+                        0 /* slotIndex */,
+                        subId,
+                        TelephonyManager.UNKNOWN_CARRIER_ID,
+                        TelephonyManager.UNKNOWN_CARRIER_ID);
+            }
+        } catch (RemoteException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
