@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 LAB := kernel/lab/lab
+# With Maven go the tests of the Java, too.
+LINTERS := blueprint-tools maven openjdk-17-jdk-headless
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 
 .PHONY: help demo test test-lines test-arch lint kernels packages clean
@@ -19,7 +21,7 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: kernels
-	@kernel/lab/packages aapt android-framework-res blueprint-tools checkpolicy clang kati \
+	@kernel/lab/packages $(LINTERS) aapt android-framework-res checkpolicy clang kati \
 		libclang-rt-dev m4 secilc setools valgrind
 	@$(CHECK)
 
@@ -37,7 +39,7 @@ test-arch: packages
 	@$(LAB) machine --kernel 6.1 arm64
 
 lint: packages
-	@kernel/lab/packages blueprint-tools
+	@kernel/lab/packages $(LINTERS)
 	@$(CHECK) --lint
 
 kernels: packages
