@@ -22,6 +22,7 @@ import android.net.NetworkSpecifier;
 import android.net.TelephonyNetworkSpecifier;
 import android.os.Build;
 import android.os.Handler;
+import android.os.SystemProperties;
 import android.util.ArrayMap;
 import android.util.Log;
 import android.util.SparseArray;
@@ -69,6 +70,12 @@ public class DrwaController {
     /** Flag in the tethering namespace that switches DRWA off, on the next start of the system. */
     public static final String DRWA_FLAG = "drwa";
 
+    /**
+     * Boolean property that switches DRWA off, on the next start of the system. Unlike a flag, a
+     * user build's shell may set it, and nothing resets it.
+     */
+    @VisibleForTesting static final String DISABLE_PROPERTY = "persist.drwa.disable";
+
     private static final String LOOPBACK = "lo";
 
     /** A VPN over a VCN over cellular; an app could declare its own VPN to lie under itself. */
@@ -115,6 +122,10 @@ public class DrwaController {
 
         boolean isDebuggable() {
             return Build.isDebuggable();
+        }
+
+        boolean isDisabledByProperty() {
+            return SystemProperties.getBoolean(DISABLE_PROPERTY, false);
         }
     }
 
@@ -214,7 +225,7 @@ public class DrwaController {
             boolean enabled,
             @NonNull Dependencies deps) {
         mHandler = handler;
-        mEnabled = enabled;
+        mEnabled = enabled && !deps.isDisabledByProperty();
         mDeps = deps;
         mKnob = new DrwaKnob(netd);
         mCarrierConfig = new DrwaCarrierConfig(context);
@@ -266,7 +277,7 @@ public class DrwaController {
 
     /** Prints the state and what led to it. Callable from any thread. */
     public void dump(@NonNull PrintWriter pw) {
-        pw.println("DRWA: " + (mEnabled ? "enabled" : "disabled by flag"));
+        pw.println("DRWA: " + (mEnabled ? "enabled" : "disabled"));
         for (String line : mDescription) pw.println(line);
         pw.println("Events without a change: " + mUnchangedEvents);
         mKnob.dump(pw);
@@ -395,7 +406,7 @@ public class DrwaController {
     }
 
     private DrwaSetting decide(NetworkState state, int maxStacked) {
-        if (!mEnabled) return DrwaSetting.off("disabled by flag");
+        if (!mEnabled) return DrwaSetting.off("disabled");
         if (state.mReasonOff != null) return DrwaSetting.off(state.mReasonOff);
         if (state.mUnderlyingNetworks == null) return mCarrierConfig.get(state.mSubId);
         if (maxStacked == 1) return DrwaSetting.off("too many stacked networks");

@@ -43,6 +43,7 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowLog;
+import org.robolectric.shadows.ShadowSystemProperties;
 
 @RunWith(RobolectricTestRunner.class)
 @Config(
@@ -74,14 +75,26 @@ public class DrwaControllerTest {
     private class TestDependencies extends DrwaController.Dependencies {
         boolean mDebuggable = true;
 
+        boolean mDisabledByProperty;
+
+        /** What the system lists although it is gone when netd is asked for it. */
+        List<String> mGone = List.of();
+
         @Override
         List<String> getInterfaceNames() {
-            return new ArrayList<>(mNetd.getKnobs().keySet());
+            final List<String> names = new ArrayList<>(mNetd.getKnobs().keySet());
+            names.addAll(mGone);
+            return names;
         }
 
         @Override
         boolean isDebuggable() {
             return mDebuggable;
+        }
+
+        @Override
+        boolean isDisabledByProperty() {
+            return mDisabledByProperty;
         }
     }
 
@@ -470,10 +483,8 @@ public class DrwaControllerTest {
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
-    @Test
-    public void flagSwitchesEverythingOff() {
+    private void assertDisabled() {
         mNetd.setKnob(RMNET, 200);
-        makeController(false);
         start();
         assertEquals(0, mNetd.getKnob(RMNET));
         connect(CELL, cellular(SUB), link(RMNET));
@@ -482,7 +493,28 @@ public class DrwaControllerTest {
         idle();
         assertEquals(1, mNetd.writes);
         assertEquals(0, mTelephony.reads);
-        assertDumped("DRWA: disabled by flag");
+        assertDumped("DRWA: disabled");
+    }
+
+    @Test
+    public void flagSwitchesEverythingOff() {
+        makeController(false);
+        assertDisabled();
+    }
+
+    @Test
+    public void propertySwitchesEverythingOff() {
+        mDeps.mDisabledByProperty = true;
+        makeController(true);
+        assertDisabled();
+    }
+
+    @Test
+    public void propertyIsTheSystems() {
+        final DrwaController.Dependencies deps = new DrwaController.Dependencies();
+        assertFalse(deps.isDisabledByProperty());
+        ShadowSystemProperties.override(DrwaController.DISABLE_PROPERTY, "true");
+        assertTrue(deps.isDisabledByProperty());
     }
 
     @Test
@@ -516,6 +548,7 @@ public class DrwaControllerTest {
     @Test
     public void kernelIsNotBlamedForAnInterfaceThatIsGone() {
         for (String iface : List.of(RMNET, RMNET2, CLAT, WLAN, TUN)) mNetd.removeInterface(iface);
+        mDeps.mGone = List.of(WLAN);
         start();
         connect(CELL, cellular(SUB), link(RMNET));
         mNetd.addInterface(RMNET);

@@ -8,15 +8,6 @@ import static org.junit.Assert.assertTrue;
 import android.app.Application;
 import android.os.PersistableBundle;
 import android.util.Xml;
-
-import org.junit.Test;
-import org.junit.runner.RunWith;
-import org.robolectric.RobolectricTestRunner;
-import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
-import org.robolectric.shadows.ShadowLog;
-import org.xmlpull.v1.XmlPullParser;
-
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -24,6 +15,13 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.junit.Test;
+import org.junit.runner.RunWith;
+import org.robolectric.RobolectricTestRunner;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.annotation.Config;
+import org.robolectric.shadows.ShadowLog;
+import org.xmlpull.v1.XmlPullParser;
 
 /**
  * The sample for carriers, restored by the framework as the CarrierConfig app does, and read by the
