@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "DrwaController.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include <android-base/file.h>
+#include <android-base/parseint.h>
+#include <android-base/stringprintf.h>
+#include <android-base/strings.h>
+#include <android-base/unique_fd.h>
+
+namespace android {
+namespace net {
+
+using base::ErrnoError;
+using base::Error;
+using base::ParseInt;
+using base::ReadFileToString;
+using base::Result;
+using base::StringPrintf;
+using base::Trim;
+using base::unique_fd;
+using base::WriteStringToFd;
+
+namespace {
+
+// The kernel's rules for names, less the two folders beside the interfaces' that are none. A name
+// may come out of a parcel with a NUL inside, where a path would end.
+bool isInterfaceName(const std::string& name) {
+    if (name.empty() || name.size() >= IFNAMSIZ) return false;
+    if (name == "." || name == ".." || name == "all" || name == "default") return false;
+    return std::none_of(name.begin(), name.end(), [](unsigned char c) {
+        return c == '\0' || c == '/' || c == ':' || isspace(c);
+    });
+}
+
+// Of two names that are none, one could end a line of a log, or a message.
+std::string printable(const std::string& name) {
+    std::string text;
+    for (const unsigned char c : name) {
+        if (isprint(c)) {
+            text += c;
+        } else {
+            text += StringPrintf("\\x%02x", c);
+        }
+    }
+    return text;
+}
+
+Result<void> checkNames(const std::vector<std::string>& ifNames) {
+    std::set<std::string> seen;
+    for (const std::string& ifName : ifNames) {
+        if (!isInterfaceName(ifName)) {
+            return Error(EINVAL) << "\"" << printable(ifName) << "\" is no name of an interface";
+        }
+        if (!seen.insert(ifName).second) return Error(EINVAL) << ifName << " is named twice";
+    }
+    return {};
+}
+
+std::vector<std::string> namesOf(const std::vector<DrwaLambda>& lambdas) {
+    std::vector<std::string> ifNames;
+    for (const DrwaLambda& lambda : lambdas) ifNames.push_back(lambda.ifName);
+    return ifNames;
+}
+
+bool isGone(int error) {
+    return error == ENODEV || error == ENOENT;
+}
+
+}  // namespace
+
+DrwaController::DrwaController(std::string procSysNet, ReadSocketsFn readSockets, SleepFn sleep)
+    : mProcSysNet(std::move(procSysNet)),
+      mReadSockets(std::move(readSockets)),
+      mSleep(std::move(sleep)) {}
+
+Result<void> DrwaController::reset() {
+    std::lock_guard guard(mMutex);
+    auto ifNames = listInterfaces();
+    if (!ifNames.ok()) return ifNames.error();
+    Result<void> first = {};
+    for (const std::string& ifName : *ifNames) {
+        auto written = writeKnob(ifName, kOff);
+        if (!written.ok() && !isGone(written.error().code()) && first.ok()) first = written;
+    }
+    return first;
+}
+
+Result<void> DrwaController::setLambdas(const std::vector<DrwaLambda>& lambdas) {
+    std::lock_guard guard(mMutex);
+    const auto result = setAll(lambdas);
+    if (result.ok()) {
+        mDone++;
+    } else {
+        mRefused++;
+        mLastRefusal = result.error().message();
+    }
+    return result;
+}
+
+Result<void> DrwaController::setAll(const std::vector<DrwaLambda>& lambdas) {
+    auto names = checkNames(namesOf(lambdas));
+    if (!names.ok()) return names.error();
+    for (const auto& [ifName, lambda] : lambdas) {
+        if (lambda != kOff && (lambda < kMinLambda || lambda > kMaxLambda)) {
+            return Error(EINVAL) << ifName << ": lambda " << lambda << " is neither " << kOff
+                                 << " nor from " << kMinLambda << " to " << kMaxLambda;
+        }
+    }
+    std::vector<DrwaLambda> former;
+    for (const DrwaLambda& wanted : lambdas) {
+        auto present = readKnob(wanted.ifName);
+        if (!present.ok()) return present.error();
+        former.push_back({wanted.ifName, *present});
+    }
+    for (size_t i = 0; i < lambdas.size(); i++) {
+        auto written = writeKnob(lambdas[i].ifName, lambdas[i].lambda);
+        if (written.ok()) continue;
+        Error error;
+        error << written.error();
+        while (i-- > 0) {
+            auto restored = writeKnob(former[i].ifName, former[i].lambda);
+            if (!restored.ok() && !isGone(restored.error().code())) {
+                error << "; it stays: " << restored.error().message();
+            }
+        }
+        return error;
+    }
+    return {};
+}
+
+Result<std::vector<DrwaLambda>> DrwaController::getLambdas(
+        const std::vector<std::string>& ifNames) const {
+    std::lock_guard guard(mMutex);
+    auto names = checkNames(ifNames);
+    if (!names.ok()) return names.error();
+    auto all = ifNames.empty() ? listInterfaces() : ifNames;
+    if (!all.ok()) return all.error();
+    std::vector<DrwaLambda> lambdas;
+    for (const std::string& ifName : *all) {
+        auto lambda = readKnob(ifName);
+        if (lambda.ok()) {
+            lambdas.push_back({ifName, *lambda});
+        } else if (!ifNames.empty() || !isGone(lambda.error().code())) {
+            return lambda.error();
+        }
+    }
+    return lambdas;
+}
+
+void DrwaController::dump(const std::function<void(const std::string&)>& println) const {
+    println("DrwaController");
+    {
+        std::lock_guard guard(mMutex);
+        println(StringPrintf("  setLambdas: %d done, %d refused", mDone, mRefused));
+        if (mRefused > 0) println("  last refusal: " + mLastRefusal);
+    }
+    const auto lambdas = getLambdas();
+    if (!lambdas.ok()) {
+        println("  " + lambdas.error().message());
+        return;
+    }
+    if (lambdas->empty()) {
+        println("  This kernel has no DRWA.");
+        return;
+    }
+    std::vector<DrwaFlow> flows;
+    const auto before = readSockets();
+    mSleep(kDumpInterval);
+    const auto after = readSockets();
+    if (before.ok() && after.ok()) {
+        flows = busiestDrwaFlows(*before, *after, kMaxFlows);
+    } else {
+        println("  " + (before.ok() ? after : before).error().message());
+    }
+    println("  Interfaces, lambda in hundredths (0: off), and their busiest connections:");
+    for (const std::string& line : format(*lambdas, flows)) println("    " + line);
+}
+
+std::vector<std::string> DrwaController::format(const std::vector<DrwaLambda>& lambdas,
+                                                const std::vector<DrwaFlow>& flows) {
+    std::vector<std::string> lines;
+    for (const auto& [ifName, lambda] : lambdas) {
+        lines.push_back(StringPrintf("%s lambda=%d", ifName.c_str(), lambda));
+        for (const DrwaFlow& flow : flows) {
+            if (flow.socket.ifName == ifName) lines.push_back("  " + toString(flow));
+        }
+    }
+    return lines;
+}
+
+void DrwaController::sleepFor(std::chrono::milliseconds duration) {
+    std::this_thread::sleep_for(duration);
+}
+
+std::string DrwaController::confPath(const std::string& ifName) const {
+    return mProcSysNet + "/ipv4/conf/" + ifName;
+}
+
+std::string DrwaController::knobPath(const std::string& ifName) const {
+    return confPath(ifName) + "/tcp_drwa_lambda";
+}
+
+// The interfaces that have a knob, by name.
+Result<std::vector<std::string>> DrwaController::listInterfaces() const {
+    const std::string path = confPath("");
+    const std::unique_ptr<DIR, decltype(&closedir)> dir(opendir(path.c_str()), closedir);
+    if (!dir) return ErrnoError() << "Cannot list " << path;
+    std::vector<std::string> ifNames;
+    while (const dirent* entry = readdir(dir.get())) {
+        const std::string name = entry->d_name;
+        if (isInterfaceName(name) && access(knobPath(name).c_str(), F_OK) == 0) {
+            ifNames.push_back(name);
+        }
+    }
+    std::sort(ifNames.begin(), ifNames.end());
+    return ifNames;
+}
+
+Result<int> DrwaController::readKnob(const std::string& ifName) const {
+    std::string content;
+    if (!ReadFileToString(knobPath(ifName), &content, true /* follow_symlinks */)) {
+        return Error(missingOr(ifName, errno)) << "Cannot read lambda of " << ifName;
+    }
+    int lambda;
+    if (!ParseInt(Trim(content), &lambda, kOff)) {
+        return Error(EPROTO) << ifName << " has the lambda \"" << printable(content) << "\"";
+    }
+    return lambda;
+}
+
+Result<void> DrwaController::writeKnob(const std::string& ifName, int lambda) const {
+    // Not WriteStringToFile(): its O_CREAT asks SELinux for leave to add a file to procfs.
+    const unique_fd fd(open(knobPath(ifName).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (fd == -1 || !WriteStringToFd(std::to_string(lambda), fd)) {
+        return Error(missingOr(ifName, errno)) << "Cannot set lambda of " << ifName;
+    }
+    return {};
+}
+
+// A missing file means a missing interface or a kernel without DRWA.
+int DrwaController::missingOr(const std::string& ifName, int error) const {
+    if (error != ENOENT) return error;
+    return access(confPath(ifName).c_str(), F_OK) == 0 ? ENOENT : ENODEV;
+}
+
+}  // namespace net
+}  // namespace android

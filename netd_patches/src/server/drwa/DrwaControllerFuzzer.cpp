@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <errno.h>
+
+#include <map>
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include "DrwaController.h"
+#include "FakeProcSysNet.h"
+
+using android::net::DrwaController;
+using android::net::DrwaLambda;
+using android::net::FakeProcSysNet;
+
+namespace {
+
+const std::vector<std::string> kInterfaces = {"rmnet0", "wlan0", "sealed0"};
+
+FakeProcSysNet& makeProc() {
+    static FakeProcSysNet proc;
+    proc.addKnob("rmnet0");
+    proc.addKnob("wlan0");
+    proc.addSealedKnob("sealed0");
+    return proc;
+}
+
+std::string anyName(FuzzedDataProvider& data) {
+    return data.ConsumeBool() ? data.PickValueInArray({"rmnet0", "wlan0", "sealed0", "lo", "all"})
+                              : data.ConsumeRandomLengthString(20);
+}
+
+int anyLambda(FuzzedDataProvider& data) {
+    return data.ConsumeBool() ? data.ConsumeIntegralInRange<int>(90, 1010)
+                              : data.ConsumeIntegral<int>();
+}
+
+std::string anyKnob(FuzzedDataProvider& data) {
+    return data.ConsumeBool() ? std::to_string(anyLambda(data)) + "\n"
+                              : data.ConsumeRandomLengthString(40);
+}
+
+}  // namespace
+
+// What a client of IOemNetd may send, and what the kernel's files may hold. A call leaves what it
+// was asked for, or what was there.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+    static FakeProcSysNet& proc = makeProc();
+    FuzzedDataProvider data(bytes, size);
+    proc.write("rmnet0", anyKnob(data));
+    proc.write("wlan0", anyKnob(data));
+    DrwaController controller(proc.path());
+
+    for (int calls = 0; calls < 8 && data.remaining_bytes() > 0; calls++) {
+        std::map<std::string, std::string> before;
+        for (const auto& ifName : kInterfaces) before[ifName] = proc.read(ifName);
+        std::vector<DrwaLambda> lambdas;
+        std::vector<std::string> ifNames;
+        for (int i = data.ConsumeIntegralInRange(0, 4); i > 0; i--) {
+            lambdas.push_back({anyName(data), anyLambda(data)});
+            ifNames.push_back(lambdas.back().ifName);
+        }
+        const auto set = controller.setLambdas(lambdas);
+        if (set.ok()) {
+            for (const auto& [ifName, lambda] : lambdas) {
+                CHECK_EQ(proc.read(ifName), std::to_string(lambda));
+                before.erase(ifName);
+            }
+        } else {
+            CHECK_GT(set.error().code(), 0);
+        }
+        for (const auto& [ifName, content] : before) {
+            // A value that came back has no end of line, and no sign or zeros before it.
+            const std::string now = proc.read(ifName);
+            if (now != content) CHECK_EQ(std::stoi(now), std::stoi(content));
+        }
+        const auto got = controller.getLambdas(ifNames);
+        CHECK(got.ok() || got.error().code() > 0);
+        if (set.ok() && !lambdas.empty()) {
+            CHECK(got.ok());
+            for (size_t i = 0; i < lambdas.size(); i++) {
+                CHECK_EQ((*got)[i].lambda, lambdas[i].lambda);
+            }
+        }
+    }
+    // Fails at the interface that cannot be written, and at no other.
+    CHECK_EQ(controller.reset().error().code(), EPERM);
+    CHECK_EQ(proc.read("rmnet0"), "0");
+    CHECK_EQ(proc.read("wlan0"), "0");
+    return 0;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "DrwaCtl.h"
+
+#include <errno.h>
+
+#include <sstream>
+
+#include <android-base/strings.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <json/json.h>
+
+#include "FakeProcSysNet.h"
+
+using android::base::Error;
+using android::base::Result;
+using android::base::Split;
+using android::base::Trim;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+namespace android {
+namespace net {
+
+class DrwaCtlTest : public testing::Test {
+  protected:
+    DrwaCtlTest() {
+        mProc.addKnob("rmnet0");
+        mProc.addKnob("wlan0", "150\n");
+    }
+
+    // Runs it with the given words; what it printed is in mOut and mErr.
+    int run(std::vector<std::string> words) {
+        words.insert(words.begin(), "drwactl");
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        argv.push_back(nullptr);
+        mOut.str("");
+        mErr.str("");
+        return drwactl(
+                static_cast<int>(words.size()), argv.data(), mController,
+                [this](milliseconds duration) {
+                    mWaits.push_back(duration);
+                    mNow += duration;
+                    mReceivedBytes += 1000 * duration.count();
+                    return static_cast<int>(mWaits.size()) <= mLooks;
+                },
+                mOut, mErr);
+    }
+
+    void expectUsage(const std::vector<std::string>& words, const std::string& message) {
+        SCOPED_TRACE(testing::PrintToString(words));
+        EXPECT_EQ(run(words), 2);
+        EXPECT_EQ(mOut.str(), "");
+        EXPECT_EQ(mErr.str(), "drwactl: " + message + "; see drwactl --help\n");
+    }
+
+    FakeProcSysNet mProc;
+    uint64_t mReceivedBytes = 0;
+    milliseconds mNow{0};
+    int mLooks = 2;
+    int mSocketsError = 0;
+    std::vector<milliseconds> mWaits;
+    std::ostringstream mOut;
+    std::ostringstream mErr;
+    DrwaController mController{
+            mProc.path(), [this]() -> Result<DrwaSnapshot> {
+                if (mSocketsError != 0) return Error(mSocketsError) << "sockets";
+                DrwaSocket socket = {};
+                socket.ifName = "rmnet0";
+                socket.remote = "[2001:db8::2]:443";
+                socket.receivedBytes = mReceivedBytes;
+                socket.windowBytes = 100'000;
+                socket.rttUs = 90'000;
+                socket.minRttUs = 60'000;
+                return DrwaSnapshot{std::chrono::steady_clock::time_point(mNow), {socket}};
+            }};
+};
+
+TEST_F(DrwaCtlTest, Show) {
+    EXPECT_EQ(run({"show"}), 0);
+    EXPECT_EQ(mOut.str(), "rmnet0 lambda=0\nwlan0 lambda=150\n");
+    EXPECT_EQ(run({"show", "wlan0"}), 0);
+    EXPECT_EQ(mOut.str(), "wlan0 lambda=150\n");
+    EXPECT_EQ(mErr.str(), "");
+}
+
+TEST_F(DrwaCtlTest, ShowJson) {
+    for (const auto& words : {std::vector<std::string>{"--json", "show"}, {"show", "--json"}}) {
+        EXPECT_EQ(run(words), 0);
+        EXPECT_EQ(mOut.str(),
+                  "[{\"connections\":[],\"interface\":\"rmnet0\",\"lambda\":0},"
+                  "{\"connections\":[],\"interface\":\"wlan0\",\"lambda\":150}]\n");
+    }
+}
+
+TEST_F(DrwaCtlTest, Set) {
+    EXPECT_EQ(run({"set", "rmnet0=125", "wlan0=0"}), 0);
+    EXPECT_EQ(mOut.str() + mErr.str(), "");
+    EXPECT_EQ(mProc.read("rmnet0"), "125");
+    EXPECT_EQ(mProc.read("wlan0"), "0");
+}
+
+TEST_F(DrwaCtlTest, WhatTheKernelRefuses) {
+    EXPECT_EQ(run({"set", "rmnet0=125", "rmnet1=125"}), 1);
+    EXPECT_EQ(mErr.str(), "drwactl: Cannot read lambda of rmnet1: No such device\n");
+    EXPECT_EQ(mProc.read("rmnet0"), "0\n");
+    EXPECT_EQ(run({"set", "rmnet0=50"}), 1);
+    EXPECT_THAT(mErr.str(), StartsWith("drwactl: rmnet0: lambda 50 is neither 0 nor from 100"));
+    EXPECT_EQ(run({"show", "rmnet1"}), 1);
+    EXPECT_EQ(run({"watch", "rmnet1"}), 1);
+    mSocketsError = EACCES;
+    EXPECT_EQ(run({"watch"}), 1);
+    EXPECT_EQ(mErr.str(), "drwactl: sockets: Permission denied\n");
+}
+
+TEST_F(DrwaCtlTest, KernelWithoutDrwa) {
+    mProc.removeInterface("rmnet0");
+    mProc.removeInterface("wlan0");
+    for (const char* command : {"show", "watch"}) {
+        EXPECT_EQ(run({command}), 1);
+        EXPECT_EQ(mErr.str(), "drwactl: This kernel has no DRWA\n");
+    }
+}
+
+TEST_F(DrwaCtlTest, WatchUntilTheUserEndsIt) {
+    EXPECT_EQ(run({"watch", "rmnet0"}), 0);
+    EXPECT_EQ(mWaits, std::vector<milliseconds>(3, milliseconds(1000)));
+    const auto lines = Split(Trim(mOut.str()), "\n");
+    ASSERT_EQ(lines.size(), 4u) << mOut.str();
+    for (const size_t look : {0, 2}) {
+        EXPECT_EQ(lines[look], "rmnet0 lambda=0");
+        EXPECT_THAT(lines[look + 1], HasSubstr("rate=8.00Mb/s"));
+    }
+}
+
+TEST_F(DrwaCtlTest, WatchJson) {
+    EXPECT_EQ(run({"watch", "--interval=500", "--json"}), 0);
+    EXPECT_EQ(mWaits.front(), milliseconds(500));
+    std::istringstream lines(mOut.str());
+    std::string line;
+    for (int look = 0; look < mLooks; look++) {
+        ASSERT_TRUE(std::getline(lines, line));
+        Json::Value interfaces;
+        std::istringstream(line) >> interfaces;
+        ASSERT_EQ(interfaces.size(), 2u);
+        EXPECT_EQ(interfaces[0]["interface"], "rmnet0");
+        EXPECT_EQ(interfaces[1]["connections"].size(), 0u);
+        const Json::Value& connection = interfaces[0]["connections"][0];
+        EXPECT_EQ(connection["remote"], "[2001:db8::2]:443");
+        EXPECT_EQ(connection["rate_bps"], 8e6);
+        EXPECT_EQ(connection["window_bytes"].asUInt(), 100'000u);
+        EXPECT_EQ(connection["window_is_limit"], false);
+        EXPECT_EQ(connection["rtt_us"].asUInt(), 90'000u);
+        EXPECT_EQ(connection["min_rtt_us"].asUInt(), 60'000u);
+        EXPECT_EQ(connection["queue_min_us"].asUInt(), 30'000u);
+        EXPECT_EQ(connection["queue_max_us"].asUInt(), 40'000u);
+    }
+    EXPECT_FALSE(std::getline(lines, line));
+}
+
+TEST_F(DrwaCtlTest, WrongArguments) {
+    expectUsage({}, "a command is missing");
+    expectUsage({"list"}, "\"list\" is no command");
+    expectUsage({"--yaml", "show"}, "\"--yaml\" is no option, or lacks its value");
+    expectUsage({"watch", "--interval"}, "\"--interval\" is no option, or lacks its value");
+    expectUsage({"watch", "--interval=9"}, "\"9\" is no interval in ms, from 10");
+    expectUsage({"watch", "--interval=1s"}, "\"1s\" is no interval in ms, from 10");
+    expectUsage({"set"}, "set needs INTERFACE=LAMBDA");
+    expectUsage({"set", "rmnet0"}, "\"rmnet0\" is not INTERFACE=LAMBDA");
+    expectUsage({"set", "rmnet0=1.5"}, "\"rmnet0=1.5\" is not INTERFACE=LAMBDA");
+}
+
+TEST_F(DrwaCtlTest, HelpGivesUnits) {
+    EXPECT_EQ(run({"--help"}), 0);
+    for (const char* text : {"hundredths", "from 100 to 1000", "microseconds", "bits/s", "bytes"}) {
+        EXPECT_THAT(mOut.str(), HasSubstr(text));
+    }
+    EXPECT_EQ(mErr.str(), "");
+}
+
+}  // namespace net
+}  // namespace android

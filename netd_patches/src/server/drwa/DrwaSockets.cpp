@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "DrwaSockets.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include <android-base/stringprintf.h>
+#include <android-base/unique_fd.h>
+
+namespace android {
+namespace net {
+
+using base::ErrnoError;
+using base::Error;
+using base::Result;
+using base::StringPrintf;
+using base::unique_fd;
+
+namespace {
+
+// TCP_ESTABLISHED, of <netinet/tcp.h>, which cannot be had together with <linux/tcp.h> everywhere.
+constexpr int kEstablished = 1;
+
+// The kernel fills no more than this at a time.
+constexpr size_t kDatagramBytes = 32768;
+
+// tcpi_rcv_wnd, which the headers of many builds do not have.
+constexpr size_t kRcvWndOffset = offsetof(tcp_info, tcpi_snd_wnd) + sizeof(tcp_info::tcpi_snd_wnd);
+
+// Copies a structure that may be longer or shorter than ours, and may not be aligned. What is
+// missing stays 0. Returns whether it was all there.
+template <typename T>
+bool extract(std::string_view bytes, T* value) {
+    memset(value, 0, sizeof(*value));
+    memcpy(value, bytes.data(), std::min(bytes.size(), sizeof(*value)));
+    return bytes.size() >= sizeof(*value);
+}
+
+// What is behind the first |count| bytes, or nothing.
+std::string_view dropBytes(std::string_view bytes, size_t count) {
+    return bytes.substr(std::min(count, bytes.size()));
+}
+
+// IPv4 in IPv6 comes out as IPv4.
+std::string addressBytes(int family, const uint32_t (&address)[4]) {
+    const char* bytes = reinterpret_cast<const char*>(address);
+    if (family == AF_INET) return std::string(bytes, sizeof(in_addr));
+    in6_addr v6;
+    memcpy(&v6, address, sizeof(v6));
+    if (IN6_IS_ADDR_V4MAPPED(&v6)) return std::string(bytes + 12, sizeof(in_addr));
+    return std::string(bytes, sizeof(v6));
+}
+
+std::string endpoint(const std::string& address, uint16_t port) {
+    const bool v4 = address.size() == sizeof(in_addr);
+    char text[INET6_ADDRSTRLEN] = {};
+    inet_ntop(v4 ? AF_INET : AF_INET6, address.data(), text, sizeof(text));
+    return StringPrintf(v4 ? "%s:%u" : "[%s]:%u", text, ntohs(port));
+}
+
+void readTcpInfo(std::string_view bytes, DrwaSocket* socket) {
+    tcp_info info;
+    extract(bytes, &info);
+    socket->receivedBytes = info.tcpi_bytes_received;
+    socket->rttUs = info.tcpi_rcv_rtt;
+    // The kernel has ~0 before the first sample.
+    socket->minRttUs = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+    socket->windowIsLimit = !extract(dropBytes(bytes, kRcvWndOffset), &socket->windowBytes);
+    if (socket->windowIsLimit) socket->windowBytes = info.tcpi_rcv_ssthresh;
+}
+
+Result<void> parseSocket(std::string_view body, const DrwaInterfaceFn& interfaceOf,
+                         std::vector<DrwaSocket>* sockets) {
+    inet_diag_msg message;
+    if (!extract(body, &message)) return Error(EBADMSG) << "inet_diag: a socket is cut off";
+    const int family = message.idiag_family;
+    if (family != AF_INET && family != AF_INET6) return {};
+    const std::string local = addressBytes(family, message.id.idiag_src);
+    const std::string remote = addressBytes(family, message.id.idiag_dst);
+    DrwaSocket socket = {};
+    socket.cookie = uint64_t{message.id.idiag_cookie[1]} << 32 | message.id.idiag_cookie[0];
+    socket.uid = message.idiag_uid;
+    socket.ifName = interfaceOf(message.id.idiag_if, local);
+    socket.local = endpoint(local, message.id.idiag_sport);
+    socket.remote = endpoint(remote, message.id.idiag_dport);
+
+    std::string_view attributes = dropBytes(body, NLMSG_ALIGN(sizeof(message)));
+    rtattr attribute;
+    while (extract(attributes, &attribute)) {
+        if (attribute.rta_len < sizeof(attribute) || attribute.rta_len > attributes.size()) {
+            return Error(EBADMSG) << "inet_diag: an attribute is cut off";
+        }
+        if (attribute.rta_type == INET_DIAG_INFO) {
+            readTcpInfo(dropBytes(attributes.substr(0, attribute.rta_len), RTA_LENGTH(0)), &socket);
+        }
+        attributes = dropBytes(attributes, RTA_ALIGN(attribute.rta_len));
+    }
+    sockets->push_back(std::move(socket));
+    return {};
+}
+
+// Interfaces by index and by address, as of now.
+Result<DrwaInterfaceFn> interfaces() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) == -1) return ErrnoError() << "getifaddrs";
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+    std::map<std::string, std::string> byAddress;
+    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+        if (one->ifa_addr == nullptr) continue;
+        uint32_t address[4] = {};
+        const int family = one->ifa_addr->sa_family;
+        if (family == AF_INET) {
+            memcpy(address, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr,
+                   sizeof(in_addr));
+        } else if (family == AF_INET6) {
+            memcpy(address, &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr,
+                   sizeof(in6_addr));
+        } else {
+            continue;
+        }
+        byAddress.emplace(addressBytes(family, address), one->ifa_name);
+    }
+    return [byAddress](uint32_t ifIndex, const std::string& localAddress) -> std::string {
+        char name[IF_NAMESIZE];
+        if (ifIndex != 0 && if_indextoname(ifIndex, name) != nullptr) return name;
+        const auto found = byAddress.find(localAddress);
+        return found == byAddress.end() ? "" : found->second;
+    };
+}
+
+}  // namespace
+
+Result<void> dumpEstablished(uint8_t family, const DrwaReaderFn& reader) {
+    const unique_fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+    if (fd == -1) return ErrnoError() << "inet_diag: socket";
+    struct {
+        nlmsghdr header;
+        inet_diag_req_v2 request;
+    } message = {};
+    message.header.nlmsg_len = sizeof(message);
+    message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+    message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    message.request.sdiag_family = family;
+    message.request.sdiag_protocol = IPPROTO_TCP;
+    message.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
+    message.request.idiag_states = 1 << kEstablished;
+    if (send(fd, &message, sizeof(message), 0) == -1) return ErrnoError() << "inet_diag: send";
+    std::vector<char> buffer(kDatagramBytes);
+    while (true) {
+        const ssize_t size = recv(fd, buffer.data(), buffer.size(), 0);
+        if (size == -1) return ErrnoError() << "inet_diag: recv";
+        auto done = reader(std::string_view(buffer.data(), size));
+        if (!done.ok()) return done.error();
+        if (*done) return {};
+    }
+}
+
+Result<bool> parseDrwaSockets(std::string_view datagram, const DrwaInterfaceFn& interfaceOf,
+                              std::vector<DrwaSocket>* sockets) {
+    if (datagram.empty()) return Error(EBADMSG) << "inet_diag: an empty datagram";
+    while (!datagram.empty()) {
+        nlmsghdr header;
+        if (!extract(datagram, &header) || header.nlmsg_len < sizeof(header) ||
+            header.nlmsg_len > datagram.size()) {
+            return Error(EBADMSG) << "inet_diag: a message is cut off";
+        }
+        const std::string_view body = dropBytes(datagram.substr(0, header.nlmsg_len), NLMSG_HDRLEN);
+        if (header.nlmsg_type == NLMSG_DONE) return true;
+        if (header.nlmsg_type == NLMSG_ERROR) {
+            nlmsgerr error;
+            if (!extract(body, &error) || error.error >= 0) {
+                return Error(EBADMSG) << "inet_diag: an error without a code";
+            }
+            return Error(-error.error) << "inet_diag";
+        }
+        if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+            auto parsed = parseSocket(body, interfaceOf, sockets);
+            if (!parsed.ok()) return parsed.error();
+        }
+        datagram = dropBytes(datagram, NLMSG_ALIGN(header.nlmsg_len));
+    }
+    return false;
+}
+
+Result<DrwaSnapshot> readDrwaSockets() {
+    auto interfaceOf = interfaces();
+    if (!interfaceOf.ok()) return interfaceOf.error();
+    DrwaSnapshot snapshot = {.time = std::chrono::steady_clock::now(), .sockets = {}};
+    for (const uint8_t family : {AF_INET, AF_INET6}) {
+        auto dumped = dumpEstablished(family, [&](std::string_view datagram) {
+            return parseDrwaSockets(datagram, *interfaceOf, &snapshot.sockets);
+        });
+        if (!dumped.ok()) return dumped.error();
+    }
+    return snapshot;
+}
+
+std::vector<DrwaFlow> busiestDrwaFlows(const DrwaSnapshot& before, const DrwaSnapshot& after,
+                                       size_t limit) {
+    using std::chrono::duration;
+    const double seconds = duration<double>(after.time - before.time).count();
+    if (seconds <= 0) return {};
+    std::map<uint64_t, uint64_t> receivedBefore;
+    for (const DrwaSocket& socket : before.sockets) {
+        receivedBefore.emplace(socket.cookie, socket.receivedBytes);
+    }
+    std::vector<DrwaFlow> flows;
+    for (const DrwaSocket& socket : after.sockets) {
+        const auto earlier = receivedBefore.find(socket.cookie);
+        if (earlier == receivedBefore.end() || socket.receivedBytes <= earlier->second) continue;
+        const double bytesPerSecond = (socket.receivedBytes - earlier->second) / seconds;
+        DrwaFlow flow = {socket, 8 * bytesPerSecond, 0, 0};
+        if (socket.minRttUs != 0) {
+            const double windowUs = socket.windowBytes / bytesPerSecond * 1e6;
+            flow.queueMinUs = std::max(socket.rttUs, socket.minRttUs) - socket.minRttUs;
+            flow.queueMaxUs = std::max<double>(flow.queueMinUs, windowUs - socket.minRttUs);
+        }
+        flows.push_back(std::move(flow));
+    }
+    std::sort(flows.begin(), flows.end(), [](const DrwaFlow& a, const DrwaFlow& b) {
+        return a.bitsPerSecond > b.bitsPerSecond;
+    });
+    if (flows.size() > limit) flows.resize(limit);
+    return flows;
+}
+
+std::string toString(const DrwaFlow& flow) {
+    const DrwaSocket& socket = flow.socket;
+    return StringPrintf(
+            "%s from %s uid=%u rate=%.2fMb/s window%s%uB rtt=%.1fms minRtt=%.1fms "
+            "queue=%.1f..%.1fms",
+            socket.local.c_str(), socket.remote.c_str(), socket.uid, flow.bitsPerSecond / 1e6,
+            socket.windowIsLimit ? "<=" : "=", socket.windowBytes, socket.rttUs / 1e3,
+            socket.minRttUs / 1e3, flow.queueMinUs / 1e3, flow.queueMaxUs / 1e3);
+}
+
+}  // namespace net
+}  // namespace android

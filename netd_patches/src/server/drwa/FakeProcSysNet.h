@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#ifndef FAKE_PROC_SYS_NET_H
+#define FAKE_PROC_SYS_NET_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include <android-base/file.h>
+#include <android-base/logging.h>
+#include <android-base/unique_fd.h>
+
+namespace android {
+namespace net {
+
+// A folder like /proc/sys/net, with the interfaces that a test gives it.
+class FakeProcSysNet {
+  public:
+    FakeProcSysNet() {
+        CHECK_EQ(mkdir(ipv4().c_str(), 0755), 0);
+        CHECK_EQ(mkdir(conf("").c_str(), 0755), 0);
+        for (const char* name : {"all", "default", "lo"}) addInterface(name);
+    }
+
+    std::string path() const { return mFolder.path; }
+
+    // An interface as on a kernel without DRWA.
+    void addInterface(const std::string& ifName) {
+        CHECK_EQ(mkdir(conf(ifName).c_str(), 0755), 0);
+        CHECK(base::WriteStringToFile("0\n", conf(ifName) + "/forwarding"));
+    }
+
+    void addKnob(const std::string& ifName, const std::string& content = "0\n") {
+        addInterface(ifName);
+        write(ifName, content);
+    }
+
+    // A knob that can be read, and refuses to be written with EPERM, even by root.
+    void addSealedKnob(const std::string& ifName, const std::string& content = "0\n") {
+        addInterface(ifName);
+        mSealed.reset(memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        CHECK(base::WriteStringToFd(content, mSealed));
+        CHECK_NE(fcntl(mSealed, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), -1);
+        const std::string target = "/proc/self/fd/" + std::to_string(mSealed.get());
+        CHECK_EQ(symlink(target.c_str(), knob(ifName).c_str()), 0);
+    }
+
+    void removeInterface(const std::string& ifName) {
+        unlink(knob(ifName).c_str());
+        unlink((conf(ifName) + "/forwarding").c_str());
+        CHECK_EQ(rmdir(conf(ifName).c_str()), 0);
+    }
+
+    void write(const std::string& ifName, const std::string& content) {
+        CHECK(base::WriteStringToFile(content, knob(ifName)));
+    }
+
+    // What a knob holds; empty without it.
+    std::string read(const std::string& ifName) const {
+        std::string content;
+        base::ReadFileToString(knob(ifName), &content, true /* follow_symlinks */);
+        return content;
+    }
+
+  private:
+    std::string ipv4() const { return mFolder.path + std::string("/ipv4"); }
+    std::string conf(const std::string& ifName) const { return ipv4() + "/conf/" + ifName; }
+    std::string knob(const std::string& ifName) const { return conf(ifName) + "/tcp_drwa_lambda"; }
+
+    TemporaryDir mFolder;
+    base::unique_fd mSealed;
+};
+
+}  // namespace net
+}  // namespace android
+
+#endif  // FAKE_PROC_SYS_NET_H
