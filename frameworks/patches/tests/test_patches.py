@@ -35,8 +35,10 @@ check_aosp = load("check-aosp")
 
 @pytest.fixture
 def frameworks(tmp_path: Path) -> Path:
-    """A copy of frameworks/ to spoil."""
+    """A copy of frameworks/ to spoil, beside one of netd_patches/."""
     copy = tmp_path / "frameworks"
+    for name in "patches", "src":
+        shutil.copytree(FRAMEWORKS.parent / "netd_patches" / name, tmp_path / "netd_patches" / name)
     shutil.copytree(FRAMEWORKS / "patches", copy / "patches")
     shutil.copytree(FRAMEWORKS / "drwa/src", copy / "drwa/src")
     shutil.copy(FRAMEWORKS / "releases.toml", copy)
@@ -87,12 +89,24 @@ def test_malformed_patch(frameworks: Path, spoil: Callable[[str], str], complain
     assert complaint in found[0]
 
 
+def test_patches_in_another_folder_are_checked_too(frameworks: Path) -> None:
+    netd = frameworks.parent / "netd_patches"
+    source = netd / "src/server/drwa/DrwaController.h"
+    source.write_text(source.read_text() + "\n")
+    shutil.copytree(netd / "patches/system_netd/15", netd / "patches/system_netd/17")
+    found = complaints(frameworks)
+    assert sum("0001-drwa-controller.patch is stale" in complaint for complaint in found) == 2
+    assert "releases.toml does not know netd_patches/patches/system_netd/17" in found
+
+
 def test_missing_and_unknown_patches(frameworks: Path) -> None:
     patches = frameworks / "patches/packages_modules_Connectivity"
     (patches / "15/0002-drwa-hooks.patch").unlink()
     shutil.copytree(patches / "15", patches / "17")
     found = "\n".join(complaints(frameworks))
-    assert "releases.toml does not know packages_modules_Connectivity/17" in found
+    assert (
+        "releases.toml does not know frameworks/patches/packages_modules_Connectivity/17" in found
+    )
     assert "packages_modules_Connectivity/15 is not numbered" in found
 
 
