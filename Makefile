@@ -2,8 +2,11 @@
 
 LAB := kernel/lab/lab
 # With Maven go the tests of the Java, too.
-LINTERS := blueprint-tools maven openjdk-17-jdk-headless
+LINTERS := blueprint-tools clang-format maven openjdk-17-jdk-headless
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
+# What netd_patches/ is built and tested with
+NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-frameworks-native-headers \
+	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
 .PHONY: help demo test test-lines test-arch lint kernels packages clean
 
@@ -22,7 +25,7 @@ demo: packages
 
 test: kernels
 	@kernel/lab/packages $(LINTERS) aapt android-framework-res checkpolicy clang kati \
-		libclang-rt-dev m4 secilc setools valgrind
+		libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
 	@$(CHECK)
 
 test-lines: packages

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What netd_patches/src compiles to on Debian, and what it does there."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import building
+
+SRC = building.NETD / "src" / "server"
+SOURCES = sorted(SRC.glob("drwa/*Test.cpp"))
+FRAMEWORKS = building.NETD.parent / "frameworks"
+PATCHES = building.NETD / "patches" / "system_netd"
+HOOKS = sorted(PATCHES.glob("*/0002-*.patch"))
+# Of the tests that run once for each of some values, the number of values.
+PARAMETERS = {"ThisKernelTest.ReadsAConnection": 2}
+FUZZ_RUNS = {"DrwaControllerFuzzer": 3000, "DrwaSocketsFuzzer": 50000}
+
+Results = dict[str, str]
+
+
+def run(*command: str | Path) -> str:
+    """The output of a command that has to succeed."""
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """What became of each unit test, by its name: its failures, "" when there are none."""
+    report = tmp_path_factory.mktemp("gtest") / "report.json"
+    done = subprocess.run(
+        [building.make("drwa_test"), f"--gtest_output=json:{report}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    # A sanitizer ends the program before it reports.
+    assert report.exists(), done.stdout[-4000:]
+    return {
+        f"{suite['name']}.{case['name']}": "\n".join(
+            failure["failure"] for failure in case.get("failures", [])
+        )
+        or ("" if case["result"] == "COMPLETED" else case["result"])
+        for suite in json.loads(report.read_text())["testsuites"]
+        for case in suite["testsuite"]
+    }
+
+
+@pytest.mark.parametrize("name", building.gtest_names(*SOURCES))
+def test_unit(results: Results, name: str) -> None:
+    assert results[name] == ""
+
+
+def test_every_unit_test_ran(results: Results) -> None:
+    with_values = sum(
+        len(re.findall(r"^TEST_P\(", source.read_text(), re.MULTILINE)) for source in SOURCES
+    )
+    assert with_values == len(PARAMETERS)
+    assert len(results) == len(building.gtest_names(*SOURCES)) + sum(PARAMETERS.values())
+
+
+@pytest.mark.parametrize("family", range(2))
+def test_unit_with_this_kernel(results: Results, family: int) -> None:
+    found = results[f"Families/ThisKernelTest.ReadsAConnection/{family}"]
+    if found == "SKIPPED":
+        pytest.skip("this machine has no loopback of the family")
+    assert found == ""
+
+
+def test_thread_safety() -> None:
+    building.make("thread-safety")
+
+
+@pytest.mark.parametrize("name", list(FUZZ_RUNS))
+def test_fuzz(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What clients may send and the kernel may say. libFuzzer prints its seed when it fails."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    options = [
+        f"-runs={FUZZ_RUNS[name]}",
+        "-max_len=2048",
+        "-len_control=0",
+        "-print_final_stats=1",
+    ]
+    said = run(building.make(name), *options)
+    assert f"stat::number_of_executed_units: {FUZZ_RUNS[name]}\n" in said
+
+
+def added(patch: Path, file: str) -> list[str]:
+    """The lines that a patch adds to a file."""
+    found = re.search(rf"^\+\+\+ b/{file}\n(.*?)(?=^diff |\Z)", patch.read_text(), re.M | re.S)
+    assert found is not None
+    return re.findall(r"^\+(.*)$", found[1], re.MULTILINE)
+
+
+@pytest.fixture(params=HOOKS, ids=lambda path: path.parent.name)
+def aidl(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A folder with our part of IOemNetd, by itself, and the parcelable."""
+    package = "com/android/internal/net"
+    folder = tmp_path / "in"
+    (folder / package).mkdir(parents=True)
+    name = "DrwaLambdaParcel.aidl"
+    (folder / package / name).write_bytes((SRC / "binder" / package / name).read_bytes())
+    lines = added(request.param, f"server/binder/{package}/IOemNetd.aidl")
+    imports = [line for line in lines if line.startswith("import ")]
+    body = [line for line in lines if line not in imports]
+    text = ["package com.android.internal.net;", *imports, "interface IOemNetd {", *body, "}"]
+    (folder / package / "IOemNetd.aidl").write_text("\n".join(text) + "\n")
+    return folder
+
+
+def generate(language: str, aidl: Path) -> list[Path]:
+    """What Debian's aidl makes of the folder."""
+    out = aidl.parent / language
+    headers = [] if language == "java" else [f"--header_out={out}"]
+    for path in sorted(aidl.rglob("*.aidl")):
+        options = [f"--include={aidl}", f"--out={out}", "--structured", *headers]
+        run("aidl", f"--lang={language}", *options, path)
+    return sorted(path for path in out.rglob("*") if path.is_file())
+
+
+def test_aidl_cpp(aidl: Path) -> None:
+    sources = [path for path in generate("cpp", aidl) if path.suffix == ".cpp"]
+    assert len(sources) == 2
+    options = ["-std=gnu++17", "-Wall", "-Werror", "-fsyntax-only", f"-I{aidl.parent}/cpp"]
+    options += ["-isystem", "/usr/include/android"]
+    # Debian's binder headers take these for granted, and are younger than its aidl.
+    options += ["-include", "limits", "-include", "memory"]
+    options += ["-DDO_NOT_CHECK_MANUAL_BINDER_INTERFACES"]
+    for source in sources:
+        run("clang++", *options, source)
+
+
+def test_aidl_ndk(aidl: Path) -> None:
+    """Generated only: Debian has no headers of libbinder_ndk."""
+    names = [path.name for path in generate("ndk", aidl)]
+    assert {"BnOemNetd.h", "BpOemNetd.h", "DrwaLambdaParcel.cpp", "IOemNetd.cpp"} <= set(names)
+
+
+def test_aidl_java(aidl: Path, tmp_path: Path) -> None:
+    """Against the framework that frameworks/ is tested with."""
+    listing = tmp_path / "classpath"
+    options = ["--quiet", "--batch-mode", f"--file={FRAMEWORKS / 'pom.xml'}"]
+    options += [f"-Dmdep.outputFile={listing}", "-DincludeArtifactIds=android-all"]
+    run("mvn", *options, "dependency:build-classpath")
+    options = ["-proc:none", "-Xlint:all,-classfile", "-Werror", "-d", f"{tmp_path}/classes"]
+    options += ["-classpath", listing.read_text().strip()]
+    run("javac", *options, *generate("java", aidl))
+
+
+@pytest.mark.parametrize("patch", HOOKS, ids=lambda path: path.parent.name)
+def test_listener_overrides_what_the_interface_has(patch: Path) -> None:
+    def methods(file: str, pattern: str) -> set[str]:
+        return set(re.findall(pattern, "\n".join(added(patch, file)), re.MULTILINE))
+
+    folder = "server/binder/com/android/internal/net"
+    declared = methods(f"{folder}/IOemNetd.aidl", r"^    \S+ (\w+)\(in ")
+    assert declared == {"setDrwaLambdas", "getDrwaLambdas"}
+    assert declared == methods("server/OemNetdListener.h", r"binder::Status (\w+)\(")
+    assert declared == methods("server/OemNetdListener.cpp", r"OemNetdListener::(\w+)\(")
+
+
+def test_range_is_the_kernels() -> None:
+    header = building.NETD.parent / "kernel" / "src" / "include" / "linux" / "tcp_drwa.h"
+    kernel = dict(re.findall(r"#define DRWA_LAMBDA_(MIN|MAX)\s+(\d+)", header.read_text()))
+    controller = (SRC / "drwa" / "DrwaController.h").read_text()
+    assert f"kMinLambda = {kernel['MIN']};" in controller
+    assert f"kMaxLambda = {kernel['MAX']};" in controller
