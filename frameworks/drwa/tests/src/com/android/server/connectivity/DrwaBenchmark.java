@@ -29,17 +29,12 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 
 /**
  * What one event costs ConnectivityService when nothing has changed. Robolectric has to run it, and
  * its instrumentation of the framework is part of what is measured.
  */
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class DrwaBenchmark {
     /** A phone on a cellular network with 464xlat, seen by the thread that events come on. */
     @State(Scope.Thread)

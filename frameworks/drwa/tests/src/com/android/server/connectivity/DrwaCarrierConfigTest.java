@@ -27,10 +27,6 @@ import org.robolectric.annotation.Implements;
 import org.robolectric.shadows.ShadowLog;
 
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class DrwaCarrierConfigTest {
     private static final int SUB = 1;
 

@@ -18,14 +18,9 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 
 /** Events come on the handler's thread while a binder thread dumps. */
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class DrwaConcurrencyTest {
     private static final int EVENTS = 20_000;
     private static final int NET_ID = 100;

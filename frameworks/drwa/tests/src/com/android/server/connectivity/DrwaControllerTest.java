@@ -41,15 +41,10 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowLog;
 import org.robolectric.shadows.ShadowSystemProperties;
 
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class DrwaControllerTest {
     private static final int CELL = 100;
     private static final int OTHER = 101;

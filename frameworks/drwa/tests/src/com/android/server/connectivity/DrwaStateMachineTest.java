@@ -14,14 +14,9 @@ import org.junit.platform.launcher.core.LauncherFactory;
 import org.junit.platform.launcher.listeners.SummaryGeneratingListener;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
-import org.robolectric.annotation.Config;
 
 /** Runs {@link DrwaStateMachine} by jqwik, inside of Robolectric's framework. */
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class DrwaStateMachineTest {
     private static final int MIN_STEPS = 100_000;
 

@@ -21,10 +21,7 @@ import org.robolectric.shadow.api.Shadow;
 import org.robolectric.shadows.ShadowServiceManager;
 import org.robolectric.util.ReflectionHelpers;
 
-/**
- * The phone process and the telephony registry, reached through the framework's own managers. A
- * test that uses it needs the shadow {@link RealCarrierConfigManager}.
- */
+/** The phone process and the telephony registry, reached through the framework's own managers. */
 public class FakeTelephony {
     /** Takes the place of Robolectric's shadow, and of nothing else. */
     @Implements(CarrierConfigManager.class)

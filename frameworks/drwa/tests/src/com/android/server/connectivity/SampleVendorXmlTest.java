@@ -19,7 +19,6 @@ import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
 import org.robolectric.shadows.ShadowLog;
 import org.xmlpull.v1.XmlPullParser;
 
@@ -28,10 +27,6 @@ import org.xmlpull.v1.XmlPullParser;
  * policy. Only the filters are matched here, by the app's rules: it is in no jar.
  */
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = FakeTelephony.RealCarrierConfigManager.class)
 public class SampleVendorXmlTest {
     private static final int SUB = 1;
     private static final Set<String> KEYS =

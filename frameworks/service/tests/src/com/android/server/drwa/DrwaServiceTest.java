@@ -54,14 +54,7 @@ import org.robolectric.shadows.ShadowConnectivityManager;
 import org.robolectric.shadows.ShadowServiceManager;
 
 @RunWith(RobolectricTestRunner.class)
-@Config(
-        manifest = Config.NONE,
-        sdk = Config.ALL_SDKS,
-        shadows = {
-            FakeTelephony.RealCarrierConfigManager.class,
-            DrwaServiceTest.Services.class,
-            DrwaServiceTest.Connectivity.class,
-        })
+@Config(shadows = {DrwaServiceTest.Services.class, DrwaServiceTest.Connectivity.class})
 public class DrwaServiceTest {
     private static final Network CELL = network(100);
     private static final Network WIFI = network(101);
