@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 SEPOLICY = Path(__file__).parents[1]
+JAVA = SEPOLICY.parent / "frameworks"
 
 
 def check(sepolicy: Path, *trees: Path) -> subprocess.CompletedProcess[str]:
@@ -126,6 +127,27 @@ def test_results_are_of_these_rules(copy: Path) -> None:
 def test_results_are_of_both_releases() -> None:
     results = json.loads((SEPOLICY / "results.json").read_text())
     assert {"lineage-21.0", "lineage-22.0"} <= {tree["branch"] for tree in results["trees"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "constant"),
+    [
+        (
+            "property_contexts",
+            "drwa/src/com/android/server/connectivity/DrwaController.java",
+            "DISABLE_PROPERTY",
+        ),
+        (
+            "service_contexts",
+            "service/src/com/android/server/drwa/DrwaService.java",
+            "SERVICE_NAME",
+        ),
+    ],
+)
+def test_labels_are_of_what_the_code_names(file: str, source: str, constant: str) -> None:
+    named = re.findall(rf'{constant} = "(.*)";', (JAVA / source).read_text())
+    labels = (SEPOLICY / "private" / file).read_text()
+    assert re.findall(r"^([^#\s]\S*)", labels, re.MULTILINE) == named
 
 
 @pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP names no tree")

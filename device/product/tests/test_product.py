@@ -2,6 +2,7 @@
 """What the makefiles set, and whether what the other files name is there."""
 
 import ast
+import os
 import re
 import subprocess
 import tomllib
@@ -44,17 +45,19 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(tree: Path, tool: str, makefile: str) -> subprocess.CompletedProcess[str]:
-    (tree / "test.mk").write_text(f"{STUBS}{makefile}\nall: ; @true\n")
+def run(
+    tree: Path, tool: str, makefile: str, stubs: str = STUBS
+) -> subprocess.CompletedProcess[str]:
+    (tree / "test.mk").write_text(f"{stubs}{makefile}\nall: ; @true\n")
     return subprocess.run(
         [tool, "-f", "test.mk"], cwd=tree, capture_output=True, text=True, check=False
     )
 
 
-def evaluate(tree: Path, tool: str, makefile: str) -> dict[str, list[str]]:
+def evaluate(tree: Path, tool: str, makefile: str, stubs: str = STUBS) -> dict[str, list[str]]:
     """Returns the words of each variable of SHOWN that is not empty."""
     show = "".join(f"$(info {name} $({name}))\n" for name in SHOWN)
-    done = run(tree, tool, f"{makefile}\n{show}")
+    done = run(tree, tool, f"{makefile}\n{show}", stubs)
     assert done.returncode == 0, done.stderr
     lines = (line.split() for line in done.stdout.splitlines())
     return {words[0]: words[1:] for words in lines if words[0] in SHOWN and words[1:]}
@@ -82,6 +85,21 @@ def test_product_with_service(tree: Path, tool: str) -> None:
         "PRODUCT_PACKAGES_DEBUG": ["drwa_debug.rc"],
         "PRODUCT_SYSTEM_SERVER_JARS_EXTRA": ["system_ext:drwa-service"],
     }
+
+
+@pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP names no tree")
+@pytest.mark.parametrize("name", ["drwa.mk", "drwa_service.mk", "lineage/product.mk"])
+def test_real_product_configuration(tree: Path, name: str) -> None:
+    """The functions of a real tree in place of the stub."""
+    (tree / "build").mkdir()
+    (tree / "build/make").symlink_to(Path(os.environ["AOSP"]).resolve() / "build/make")
+    (tree / "product.mk").write_text(f"PRODUCT_PACKAGES := a\n{inherit(name)}\n")
+    core = ("common/core.mk", "core/node_fns.mk", "common/json.mk", "core/product.mk")
+    makefile = "".join(f"include build/make/{file}\n" for file in core)
+    result = "".join(f"{v} := $(PRODUCTS.product.mk.{v})\n" for v in SHOWN)
+    stub = evaluate(tree, "make", f"PRODUCT_PACKAGES := a\n{inherit(name)}")
+    makefile += f"OUT_DIR := out\n$(call import-products,product.mk)\n{result}"
+    assert evaluate(tree, "make", makefile, stubs="") == stub
 
 
 @pytest.mark.parametrize("tool", MAKES)
@@ -215,7 +233,8 @@ def test_service_overlay(tmp_path: Path) -> None:
     assert name == "array/config_deviceSpecificSystemServices"
     assert f" {name}\n" in dump("resources", FRAMEWORK)
     (service,) = re.findall(r'\["(.*)"\]', dump("resources", apk))
-    assert service == "com.android.server.drwa.DrwaService"
+    source = TOP / "frameworks/service/src" / f"{service.replace('.', '/')}.java"
+    assert "extends SystemService" in source.read_text()
 
 
 def test_carrier_config_overlay(tmp_path: Path) -> None:
