@@ -151,6 +151,8 @@ public class DrwaStateMachine {
         boolean mUnsettled;
 
         Phone() {
+            // jqwik shrinks on a thread of its own
+            if (Looper.myLooper() == null) Looper.prepare();
             for (Kind kind : Kind.values()) {
                 if (!kind.mPersistent) continue;
                 for (String iface : kind.mInterfaces) mNetd.addInterface(iface);
@@ -167,7 +169,7 @@ public class DrwaStateMachine {
             mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda);
             mTelephony.announceConfig(subId);
             mHadEvent = true;
-            shadowOf(Looper.getMainLooper()).idle();
+            shadowOf(Looper.myLooper()).idle();
         }
 
         void restart() {
@@ -175,7 +177,7 @@ public class DrwaStateMachine {
             mController =
                     new DrwaController(
                             RuntimeEnvironment.getApplication(),
-                            new Handler(Looper.getMainLooper()),
+                            new Handler(Looper.myLooper()),
                             mNetd,
                             true,
                             new DrwaController.Dependencies() {
@@ -186,7 +188,7 @@ public class DrwaStateMachine {
                             });
             mController.start();
             mHadEvent = true;
-            shadowOf(Looper.getMainLooper()).idle();
+            shadowOf(Looper.myLooper()).idle();
             mLive.keySet().forEach(this::announce);
         }
 
