@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what to do, on which trees, and how to say what came of it."""
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from drwatool import doctor
+from drwatool.errors import ConflictError, DrwaError, explained
+from drwatool.git import GitError, Repository, locked, open_repository
+from drwatool.series import (
+    Change,
+    Inspection,
+    State,
+    files_of,
+    inspect,
+    plan_apply,
+    plan_revert,
+    uncommitted,
+)
+from drwatool.transaction import carry_out, recover
+from drwatool.trees import HOSTS, TOP, Project, Trees, find
+
+DESCRIPTION = """\
+Puts DRWA's patches into an AOSP tree and a kernel tree, and takes them out again: all of them or
+none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
+
+  check    says whether the patches would apply, and changes nothing
+  apply    adds them, a commit for each
+  revert   takes them out: back to the commit before, or with commits if others follow
+  status   says what each project has, and what was changed by hand
+  doctor   looks for what fails silently: prebuilts, a missing option, a flag, an old kernel
+"""
+EPILOG = """\
+exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
+130 interrupted
+"""
+INTERRUPTED = 130
+Opened = list[tuple[Project, Repository]]
+
+
+class Report:
+    """What a command has to say: lines for people, or one JSON object."""
+
+    def __init__(self, command: str, as_json: bool) -> None:
+        self.as_json = as_json
+        self.content: dict[str, Any] = {"command": command, "notes": []}
+
+    def say(self, text: str) -> None:
+        if self.as_json:
+            self.content["notes"].append(text)
+        else:
+            print(text, flush=True)
+
+    def progress(self, text: str) -> None:
+        if sys.stderr.isatty():
+            print(f"drwa: {text}", file=sys.stderr, flush=True)
+
+    def end(self, code: int, error: str = "") -> int:
+        if self.as_json:
+            self.content |= {"error": error, "exit": code}
+            print(json.dumps(self.content, indent=2))
+        elif error:
+            print(f"drwa: {'; '.join(error.splitlines())}", file=sys.stderr)
+        return code
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="drwa",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("command", choices=["check", "apply", "revert", "status", "doctor"])
+    made.add_argument("--aosp", type=Path, metavar="DIR", help="root of an AOSP tree")
+    made.add_argument("--kernel", type=Path, metavar="DIR", help="root of a kernel tree")
+    made.add_argument("--android", metavar="N", help="the Android release, if DIR does not tell it")
+    made.add_argument(
+        "--host",
+        choices=HOSTS,
+        default="A",
+        help="what sets the knob: A, ConnectivityService, built from source (default); "
+        "B, a system service, where the tethering module comes signed from outside",
+    )
+    made.add_argument("--dry-run", action="store_true", help="say what would be done, and do not")
+    made.add_argument("--json", action="store_true", help="say it as one JSON object")
+    made.add_argument(
+        "--adb",
+        nargs="?",
+        const="adb",
+        metavar="PROGRAM",
+        help="doctor: look at a connected phone too, through this program (default: adb)",
+    )
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    made = parser()
+    options = made.parse_args(arguments)
+    if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):
+        made.error("name a tree: --aosp DIR, --kernel DIR, or both")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    report = Report(options.command, options.json)
+    try:
+        return report.end(_run(options, report))
+    except GitError as error:
+        return report.end(error.code, f"{error.where}: {error}")
+    except DrwaError as error:
+        return report.end(error.code, str(error))
+    except OSError as error:
+        return report.end(DrwaError.code, explained(error))
+    except KeyboardInterrupt:
+        return report.end(INTERRUPTED, "interrupted")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(options: argparse.Namespace, report: Report) -> int:
+    aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
+    trees = find(aosp, kernel, options.android, options.host)
+    _say_choice(trees, report)
+    with locked([project.folder for project in trees.projects]):
+        for text in recover([project.folder for project in trees.projects]):
+            report.say(text)
+        opened = [(project, open_repository(project.folder)) for project in trees.projects]
+        if options.command == "status":
+            return _status(opened, report)
+        if options.command == "doctor":
+            return _doctor(trees, opened, options, report)
+        plan = plan_revert if options.command == "revert" else plan_apply
+        changes = _plan(opened, plan, report)
+        dry = options.dry_run or options.command == "check"
+        if not dry:
+            carry_out(changes, report.progress)
+        _say_changes(changes, options.command, dry, report)
+    return 0
+
+
+def _say_choice(trees: Trees, report: Report) -> None:
+    for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
+        if choice is not None:
+            report.content[what.lower()] = asdict(choice)
+            if not report.as_json:
+                print(f"{what} {choice.name}: {choice.why}")
+    report.content["missing"] = list(trees.missing)
+    for path in trees.missing:
+        report.say(f"{path}: not in this tree, left out")
+
+
+def _plan(
+    opened: Opened, plan: Callable[[Project, Repository], Change], report: Report
+) -> list[Change]:
+    """The changes of all projects; says every conflict before it gives up."""
+    changes, conflicts = [], []
+    for project, repository in opened:
+        report.progress(f"{project.folder}: checking")
+        try:
+            changes.append(plan(project, repository))
+        except ConflictError as error:
+            conflicts.append(str(error))
+    report.content["conflicts"] = conflicts
+    if conflicts:
+        if not report.as_json:
+            for text in conflicts:
+                print(f"drwa: {text}", file=sys.stderr)
+        raise ConflictError(
+            f"nothing was changed: conflicts in {len(conflicts)} of {len(opened)} projects"
+        )
+    return changes
+
+
+def _say_changes(changes: list[Change], command: str, dry: bool, report: Report) -> None:
+    report.content["projects"] = [
+        {
+            "name": change.project.name,
+            "folder": str(change.project.folder),
+            "series": change.project.series,
+            "patches": len(change.project.patches),
+            "old": change.old,
+            # A dry run's commits are gone again, but the same ones will be made.
+            "new": change.new,
+            "notes": change.notes,
+        }
+        for change in changes
+    ]
+    if report.as_json:
+        return
+    verb = {"revert": "taken out"}.get(command, "applied")
+    for change in changes:
+        text = f"{len(change.project.patches)} patches {'can be ' if dry else ''}{verb}"
+        if change.empty:
+            text = "nothing to take out" if command == "revert" else "all patches are there already"
+        print(f"{change.project.folder}: {text}")
+        for note in change.notes:
+            print(f"    {note}")
+    if command == "apply" and not dry and not all(change.empty for change in changes):
+        print(f"next: what else a build needs, see {TOP / 'device/README.md'}, then drwa doctor")
+
+
+def _status(opened: Opened, report: Report) -> int:
+    projects = []
+    inspections = []
+    for project, repository in opened:
+        report.progress(f"{project.folder}: looking")
+        found = inspect(project, repository)
+        inspections.append(found)
+        files = {name for patch in project.patches for name in files_of(patch)}
+        touched = sorted(files & set(uncommitted(repository)))
+        projects.append(
+            {
+                "name": project.name,
+                "folder": str(project.folder),
+                "series": project.series,
+                "applied": found.summary,
+                "patches": {name: state.value for name, state in found.states.items()},
+                "changed_since": found.changed_since,
+                "uncommitted": touched,
+            }
+        )
+        if not report.as_json:
+            _print_status(project, found, touched)
+    report.content["projects"] = projects
+    summaries = {found.summary for found in inspections}
+    return 0 if summaries in ({"fully"}, {"none"}) else 1
+
+
+def _print_status(project: Project, found: Inspection, touched: list[str]) -> None:
+    print(f"{project.folder}: {found.summary} applied")
+    # What is as it should be needs no line.
+    unusual = {State.ABSENT} if found.summary == "none" else {State.APPLIED}
+    for name, state in found.states.items():
+        if state not in unusual:
+            print(f"    {name}: {state}")
+    for name in found.changed_since:
+        print(f"    {name}: later commits changed its lines")
+    for other in found.outdated:
+        print(f"    {other.name}: another version, commit {other.commit[:12]}")
+    for path in touched:
+        print(f"    {path}: changed by hand, not committed")
+
+
+def _doctor(trees: Trees, opened: Opened, options: argparse.Namespace, report: Report) -> int:
+    findings = doctor.examine(trees, opened, options.host, options.adb)
+    report.content["findings"] = [asdict(finding) for finding in findings]
+    if not report.as_json:
+        for finding in findings:
+            print(f"{finding.verdict:7} {finding.what}")
+            if finding.advice:
+                print(f"        {finding.advice}")
+    return 1 if any(finding.verdict == doctor.BAD for finding in findings) else 0

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks for what builds and boots, and yet leaves DRWA without effect."""
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from drwatool.errors import UsageError
+from drwatool.git import Repository
+from drwatool.series import inspect
+from drwatool.trees import KERNEL_PROJECT, TOP, Project, Trees
+
+GOOD = "good"
+BAD = "BAD"
+UNKNOWN = "unknown"
+OPTION = "CONFIG_TCP_DRWA"
+FRAGMENT = "kernel/configs/drwa.config"
+# Where an AOSP tree holds this repository; makefiles and Soong know it by this name.
+PLACE = "vendor/drwa"
+# How deep below device/ and vendor/ products have their makefiles.
+MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
+MODULE = "com.android.tethering"
+FROM_SOURCE = "set PRODUCT_MODULE_BUILD_FROM_SOURCE := true, or use --host B"
+ADB_TIMEOUT_S = 60
+# Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
+QUESTIONS = """\
+echo "kernel=$(uname -r)"
+for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
+    [ -e "$knob" ] && echo "knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob")"
+done
+echo "flag=$(device_config get tethering drwa 2>/dev/null)"
+echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
+echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
+echo "carrier=$(dumpsys carrier_config 2>/dev/null | grep -m 1 drwa_enabled_bool)"
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    verdict: str
+    what: str
+    advice: str = ""
+
+
+def examine(
+    trees: Trees, opened: Iterable[tuple[Project, Repository]], host: str, adb: str | None
+) -> list[Finding]:
+    findings = [_patches(project, repository) for project, repository in opened]
+    if trees.aosp_folder is not None:
+        makefiles = _read_makefiles(trees.aosp_folder)
+        findings += _product(trees.aosp_folder, makefiles, host)
+        if host == "A":
+            findings.append(_module(trees.aosp_folder, makefiles))
+        findings += _prebuilt_kernels(makefiles)
+    if trees.kernel_folder is not None or trees.aosp_folder is not None:
+        findings.append(_option(trees))
+    if adb is not None:
+        findings += phone(ask_phone(adb), host)
+    return findings
+
+
+def _patches(project: Project, repository: Repository) -> Finding:
+    summary = inspect(project, repository).summary
+    what = f"{project.folder}: {summary} patched"
+    if summary == "fully":
+        return Finding(GOOD, what)
+    option = "--kernel" if project.name == KERNEL_PROJECT else "--aosp"
+    command = "revert, then drwa apply" if summary == "another version" else "apply"
+    return Finding(BAD, what, f"drwa {command} {option}")
+
+
+def _read_makefiles(aosp: Path) -> dict[str, list[str]]:
+    """The lines, without comments, of the makefiles of products and boards."""
+    found = {}
+    for folder in "device", "vendor":
+        for path in chain.from_iterable((aosp / folder).glob(pattern) for pattern in MAKEFILES):
+            name = str(path.relative_to(aosp))
+            if path.is_file() and not name.startswith(f"{PLACE}/"):
+                text = path.read_text(errors="replace")
+                found[name] = [line.split("#")[0].rstrip() for line in text.splitlines()]
+    return found
+
+
+def _search(makefiles: dict[str, list[str]], pattern: str) -> Iterator[str]:
+    """The places, FILE:LINE, where a makefile matches."""
+    for name, lines in makefiles.items():
+        for number, line in enumerate(lines, start=1):
+            if re.search(pattern, line):
+                yield f"{name}:{number}"
+
+
+def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator[Finding]:
+    if not (aosp / PLACE / "device/product").is_dir():
+        yield Finding(
+            BAD,
+            f"{PLACE} is not in the tree, so nothing but the patches is built",
+            f"add this repository at {PLACE} in a local manifest, or git clone {TOP} there",
+        )
+    product = f"{PLACE}/device/product/{'drwa' if host == 'A' else 'drwa_service'}.mk"
+    board = f"{PLACE}/device/product/BoardConfigDrwa.mk"
+    for verb, makefile in ("inherits", product), ("includes", board):
+        uses = list(_search(makefiles, rf"\b{re.escape(makefile)}\b"))
+        if uses:
+            yield Finding(GOOD, f"{', '.join(uses)} {verb} {makefile}")
+            continue
+        yield Finding(
+            BAD,
+            f"no makefile below device/ or vendor/ {verb} {makefile}",
+            f"its first lines say where that belongs, see {TOP / 'device/README.md'}",
+        )
+
+
+def _module(aosp: Path, makefiles: dict[str, list[str]]) -> Finding:
+    """Whether the tethering module is built from the patched source; what was built tells best."""
+    built = sorted(aosp.glob("out/target/product/*/system/apex/*tethering*apex"))
+    for path in built:
+        if path.name.startswith("com.google."):
+            return Finding(
+                BAD,
+                f"{path.relative_to(aosp)} is Google's prebuilt, not the patched module",
+                FROM_SOURCE,
+            )
+    if built:
+        return Finding(GOOD, f"{built[0].relative_to(aosp)} was built from source")
+    if from_source := list(_search(makefiles, r"MODULE_BUILD_FROM_SOURCE *[:?]?= *true")):
+        return Finding(GOOD, f"{from_source[0]} has modules built from source")
+    # The build system takes prebuilts where the product lists Google's modules.
+    if google := list(_search(makefiles, r"\bcom\.google\.android\.(go\.)?(conscrypt|tethering)")):
+        return Finding(
+            BAD,
+            f"{google[0]} lists Google's modules, so {MODULE} is not built from source",
+            FROM_SOURCE,
+        )
+    if not (aosp / "packages/modules/Connectivity").is_dir():
+        return Finding(
+            BAD,
+            "packages/modules/Connectivity is not in the tree, so a prebuilt module is used",
+            "sync it, or use --host B",
+        )
+    return Finding(GOOD, f"no product lists Google's modules, so {MODULE} is built from source")
+
+
+def _prebuilt_kernels(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
+    prebuilt = (
+        r"^\s*(TARGET_PREBUILT_KERNEL|TARGET_FORCE_PREBUILT_KERNEL|LOCAL_KERNEL)\s*[:?]?=\s*\S"
+    )
+    for place in _search(makefiles, prebuilt):
+        yield Finding(
+            BAD,
+            f"{place} takes a prebuilt kernel",
+            "build it from the patched source (TARGET_KERNEL_SOURCE), or make the prebuilt from it",
+        )
+
+
+def _option(trees: Trees) -> Finding:
+    """Whether the kernel's configuration has the option: what was configured, or what will be."""
+    configured: list[Path] = []
+    sources: list[Path] = []
+    if trees.kernel_folder is not None:
+        configured += [trees.kernel_folder / ".config", *trees.kernel_folder.glob("out/.config")]
+        sources += sorted(trees.kernel_folder.glob("arch/*/configs/**/*"))
+    if trees.aosp_folder is not None:
+        configured += trees.aosp_folder.glob("out/target/product/*/obj/KERNEL_OBJ/.config")
+    configured = [path for path in configured if path.is_file()]
+    setting = re.compile(rf"^{OPTION}=y$", re.MULTILINE)
+    if configured:
+        newest = max(configured, key=lambda path: path.stat().st_mtime)
+        if setting.search(newest.read_text(errors="replace")):
+            return Finding(GOOD, f"{newest} has {OPTION}=y")
+        return Finding(BAD, f"{newest} lacks {OPTION}=y: the fragment is not merged", _merge())
+    for path in sources:
+        if path.is_file() and setting.search(path.read_text(errors="replace")):
+            return Finding(GOOD, f"{path} has {OPTION}=y")
+    return Finding(
+        UNKNOWN, f"no kernel is configured yet, and no defconfig has {OPTION}=y", _merge()
+    )
+
+
+def _merge() -> str:
+    return f"merge {FRAGMENT}: TARGET_KERNEL_CONFIG, merge_config.sh, or a Kleaf defconfig fragment"
+
+
+def ask_phone(adb: str) -> str:
+    """What the phone answers, or raises UsageError when there is no talking to it."""
+    try:
+        done = subprocess.run(
+            [adb, "shell", QUESTIONS],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ADB_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise UsageError(f"{adb} is missing: install adb, or name it with --adb PROGRAM") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"the phone does not answer within {ADB_TIMEOUT_S} s") from None
+    if "kernel=" not in done.stdout:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["no answer"]
+        raise UsageError(f"{adb}: {said[-1]}: connect one phone and allow debugging")
+    return done.stdout
+
+
+def phone(answers: str, host: str) -> Iterator[Finding]:
+    """What follows from the answers to QUESTIONS."""
+    found: dict[str, list[str]] = {}
+    for line in answers.splitlines():
+        key, _, value = line.strip().partition("=")
+        if value:
+            found.setdefault(key, []).append(value)
+    kernel = found.get("kernel", ["?"])[0]
+    if knobs := found.get("knob"):
+        pairs = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]
+        on = [f"{interface} {value}" for interface, value in pairs if value != "0"]
+        yield Finding(
+            GOOD, f"phone: kernel {kernel} has the knob; on: {', '.join(on) or 'nowhere'}"
+        )
+    else:
+        yield Finding(
+            BAD,
+            f"phone: kernel {kernel} has no tcp_drwa_lambda",
+            f"it is not the patched one, or lacks {OPTION}=y: flash boot and modules, see above",
+        )
+    if host == "A" and any("com.google." in module for module in found.get("module", [])):
+        yield Finding(
+            BAD,
+            "phone: the tethering module is Google's, not the patched one",
+            "build it from source, or use --host B",
+        )
+    if found.get("flag", ["null"])[0] == "-1":
+        yield Finding(
+            BAD,
+            "phone: the flag tethering/drwa is -1, which switches DRWA off",
+            "adb shell device_config delete tethering drwa, then reboot",
+        )
+    if found.get("disabled", [""])[0] in ("1", "true", "y", "yes", "on"):
+        yield Finding(
+            BAD,
+            "phone: the property persist.drwa.disable is set, which switches DRWA off",
+            "adb shell setprop persist.drwa.disable false, then reboot",
+        )
+    if any("false" in carrier for carrier in found.get("carrier", [])):
+        yield Finding(
+            BAD,
+            "phone: the carrier's configuration has drwa_enabled_bool = false, the default",
+            "see frameworks/carrier/README.md",
+        )

@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a series a project has, and the commits that would add or take back the rest.
+
+Everything is made in a scratch index with scratch objects; the project stays as it is.
+"""
+
+import hashlib
+import re
+import tempfile
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from drwatool.errors import ConflictError
+from drwatool.git import GitError, Repository, index_locked
+from drwatool.trees import Project
+
+# Commits of the first parents' chain that are searched; the content is looked at in any case.
+DEPTH = 1000
+IN_PROGRESS = {
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase or `git am`",
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "BISECT_LOG": "a bisection",
+}
+
+
+class State(StrEnum):
+    """How a project has a patch."""
+
+    ABSENT = "not applied"
+    APPLIED = "applied"
+    MERGED = "applied, merged 3-way"
+    EDITED = "applied, and the commit was edited since"
+    BY_HAND = "applied by hand, without a commit of its own"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A patch of the series as this repository has it."""
+
+    path: Path
+    name: str  # as in the commit's Drwa-Series line
+    id: str
+    files: tuple[str, ...]
+
+    @property
+    def short(self) -> str:
+        return self.path.stem
+
+
+@dataclass(frozen=True)
+class Found:
+    """A commit of the project that holds a patch of a series, perhaps of an older one."""
+
+    commit: str
+    parents: tuple[str, ...]
+    name: str
+    shipped_id: str
+    merged_id: str
+
+
+@dataclass
+class Inspection:
+    """What of a series is there at a commit."""
+
+    head: str
+    states: dict[str, State]  # by the patch's name
+    commits: list[Found]  # newest first, without those that were reverted
+    outdated: list[Found]  # of another version of the series
+    changed_since: list[str]  # patches whose lines later commits changed
+
+    @property
+    def summary(self) -> str:
+        present = [state for state in self.states.values() if state is not State.ABSENT]
+        if self.outdated:
+            return "another version"
+        if not present:
+            return "none"
+        return "fully" if len(present) == len(self.states) else "partly"
+
+
+@dataclass
+class Change:
+    """Commits that are ready but for the project to move to them."""
+
+    project: Project
+    repository: Repository
+    old: str
+    new: str
+    pack: bytes  # the objects that the project lacks
+    notes: list[str]
+
+    @property
+    def empty(self) -> bool:
+        return self.old == self.new
+
+
+def read_patches(project: Project, repository: Repository) -> list[Patch]:
+    patches = []
+    for path in project.patches:
+        text = path.read_bytes()
+        patches.append(
+            Patch(
+                path,
+                f"{project.series}/{path.stem}",
+                _patch_ids(repository, text)[0][0],
+                files_of(path),
+            )
+        )
+    return patches
+
+
+def series_digest(patches: tuple[Path, ...]) -> str:
+    """Changes with every byte of the patches."""
+    digest = hashlib.sha256()
+    for path in patches:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def files_of(patch: Path) -> tuple[str, ...]:
+    """The files that a patch changes."""
+    names = re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)$", patch.read_text(), re.MULTILINE)
+    return tuple(sorted(set(names)))
+
+
+def _patch_ids(repository: Repository, text: bytes) -> list[tuple[str, str]]:
+    """Pairs of patch id and commit."""
+    lines = repository.git("patch-id", "--stable", text=text).decode().splitlines()
+    return [(line.split()[0], line.split()[1]) for line in lines]
+
+
+def commit_id(repository: Repository, commit: str) -> str:
+    """The patch id of what a commit changed."""
+    diff = repository.git("diff-tree", "-p", "--full-index", commit)
+    ids = _patch_ids(repository, diff)
+    return ids[0][0] if ids else ""
+
+
+def refuse_unclean(repository: Repository) -> None:
+    """ConflictError unless the tracked files are as committed; others may lie about."""
+    for name, what in IN_PROGRESS.items():
+        if repository.path(name).exists():
+            raise ConflictError(f"{repository.folder}: {what} is under way: finish or abort it")
+    if (lock := repository.path("index.lock")).exists():
+        raise index_locked(lock)
+    if changed := uncommitted(repository):
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+        raise ConflictError(
+            f"{repository.folder} has uncommitted changes: {', '.join(changed[:3])}{more}: "
+            "commit them or put them away"
+        )
+
+
+def uncommitted(repository: Repository) -> list[str]:
+    status = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"]
+    output = repository.git(*status, "--ignore-submodules=dirty").decode(errors="replace")
+    return [entry[3:] for entry in output.split("\0") if entry]
+
+
+def inspect(project: Project, repository: Repository) -> Inspection:
+    """What of the series HEAD has, by commit, by patch id, or by content."""
+    head = repository.head()
+    patches = read_patches(project, repository)
+    by_name = {patch.name: patch for patch in patches}
+    commits: list[Found] = []
+    outdated: list[Found] = []
+    for found in _own_commits(project, repository, patches):
+        patch = by_name.get(found.name)
+        commits.append(found)
+        if patch is None or patch.id != found.shipped_id:
+            outdated.append(found)
+    inspection = Inspection(
+        head, dict.fromkeys(by_name, State.ABSENT), commits, outdated, changed_since=[]
+    )
+    for found in commits:
+        if found in outdated:
+            continue
+        actual = commit_id(repository, found.commit)
+        inspection.states[found.name] = {
+            found.shipped_id: State.APPLIED,
+            found.merged_id: State.MERGED,
+        }.get(actual, State.EDITED)
+    if not outdated:
+        _look_at_content(inspection, repository, patches)
+    return inspection
+
+
+def _own_commits(project: Project, repository: Repository, patches: list[Patch]) -> list[Found]:
+    """Newest first: commits with our trailer, or with the patch id of one of the patches."""
+    recent = repository.git("rev-list", "--first-parent", f"--max-count={DEPTH}", "HEAD")
+    files = sorted({name for patch in patches for name in patch.files})
+    diffs = repository.git("diff-tree", "--stdin", "-p", "--full-index", "--", *files, text=recent)
+    by_id = {patch.id: patch for patch in patches}
+    same = {
+        commit: by_id[patch_id]
+        for patch_id, commit in _patch_ids(repository, diffs)
+        if patch_id in by_id
+    }
+    log = repository.git(
+        "log", "--no-walk=unsorted", "--stdin", "-z", "--format=%H %P%n%B", text=recent
+    )
+    found: list[Found] = []
+    reverted: set[str] = set()
+    for entry in log.decode(errors="replace").split("\0"):
+        if not entry:
+            continue
+        head, _, message = entry.partition("\n")
+        commit, *parents = head.split()
+        reverted.update(re.findall(r"^Drwa-Revert: (\S+)$", message, re.MULTILINE))
+        reverted.update(re.findall(r"This reverts commit ([0-9a-f]{40})", message))
+        trailer = re.search(r"^Drwa-Series: (\S+)$", message, re.MULTILINE)
+        if trailer and trailer[1].startswith(f"{project.name}/"):
+            name, shipped = trailer[1], _trailer(message, "Drwa-Patch-Id")
+        elif commit in same:
+            name, shipped = same[commit].name, same[commit].id
+        else:
+            continue
+        if name in reverted or commit in reverted:
+            reverted.discard(name)
+        elif name not in {other.name for other in found}:
+            merged = _trailer(message, "Drwa-Merged-Id")
+            found.append(Found(commit, tuple(parents), name, shipped, merged))
+    return found
+
+
+def _trailer(message: str, name: str) -> str:
+    found = re.search(rf"^{name}: (\S+)$", message, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _look_at_content(inspection: Inspection, repository: Repository, patches: list[Patch]) -> None:
+    """Takes the patches back from the last one on, in a scratch index, as far as that goes."""
+    commits = {found.name: found.commit for found in inspection.commits}
+    with repository.scratch() as scratch:
+        scratch.git("read-tree", inspection.head)
+        for patch in reversed(patches):
+            known = commits.get(patch.name)
+            if known:
+                try:
+                    _apply(scratch, _diff(scratch, known), "--reverse")
+                except GitError:
+                    inspection.changed_since.append(patch.name)
+            else:
+                text = patch.path.read_bytes()
+                # No 3-way merge: it would take back what is not there, and call that clean.
+                if scratch.try_git("apply", "--cached", "--reverse", "-", text=text) is not None:
+                    inspection.states[patch.name] = State.BY_HAND
+
+
+def _apply(scratch: Repository, text: bytes, *options: str) -> str:
+    """Applies to the scratch index; says how, if not as it is. GitError leaves the index alone."""
+    command = ["apply", "--cached", *options, "-"]
+    try:
+        said = scratch.git(*command, "--verbose", text=text).decode(errors="replace")
+        return "applied at an offset" if "offset" in said else ""
+    except GitError as error:
+        before = scratch.line("write-tree")
+        try:
+            scratch.git(*command, "--3way", text=text)
+        except GitError:
+            scratch.git("read-tree", before)
+            raise error from None
+        return "merged 3-way"
+
+
+def _diff(repository: Repository, commit: str) -> bytes:
+    return repository.git("diff-tree", "-p", "--binary", "--full-index", commit)
+
+
+def plan_apply(project: Project, repository: Repository) -> Change:
+    """The commits that the project lacks; ConflictError says which hunk does not fit."""
+    refuse_unclean(repository)
+    inspection = inspect(project, repository)
+    if inspection.outdated:
+        raise ConflictError(
+            f"{project.folder} has another version of the series: run `drwa revert` first"
+        )
+    patches = read_patches(project, repository)
+    absent = [patch for patch in patches if inspection.states[patch.name] is State.ABSENT]
+    notes = []
+    if 0 < len(absent) < len(patches):
+        notes.append(f"{len(patches) - len(absent)} of {len(patches)} patches are there already")
+    with repository.scratch() as scratch:
+        scratch.git("read-tree", inspection.head)
+        tip = inspection.head
+        for patch in absent:
+            tip, note = _add(scratch, tip, patch)
+            notes += [note] if note else []
+        return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def plan_revert(project: Project, repository: Repository) -> Change:
+    """Back to the commit before the series, or commits that take it back where others follow."""
+    refuse_unclean(repository)
+    inspection = inspect(project, repository)
+    tip = inspection.head
+    own = {found.commit: found for found in inspection.commits}
+    left = dict(own)
+    while tip in left and len(own[tip].parents) == 1:
+        tip = left.pop(tip).parents[0]
+    by_hand = [
+        patch
+        for patch in reversed(read_patches(project, repository))
+        if inspection.states.get(patch.name) is State.BY_HAND
+    ]
+    with repository.scratch() as scratch:
+        if not left and not by_hand:
+            return _change(project, repository, scratch, inspection.head, tip, [])
+        tip = inspection.head
+        scratch.git("read-tree", tip)
+        for found in inspection.commits:
+            mail = scratch.git("format-patch", "-1", "--stdout", found.commit)
+            tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), mail)
+        for patch in by_hand:
+            text = patch.path.read_bytes()
+            tip = _take_back(scratch, tip, patch.name, text, text)
+        notes = ["other commits follow the series: added commits that take it back"]
+        return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def _change(
+    project: Project,
+    repository: Repository,
+    scratch: Repository,
+    old: str,
+    new: str,
+    notes: list[str],
+) -> Change:
+    objects = scratch.git("rev-list", "--objects", new, f"^{old}")
+    pack = scratch.git("pack-objects", "--stdout", "--quiet", text=objects) if objects else b""
+    return Change(project, repository, old, new, pack, notes)
+
+
+def _add(scratch: Repository, parent: str, patch: Patch) -> tuple[str, str]:
+    """The commit of one patch on top of another, and what is to be said about it."""
+    text = patch.path.read_bytes()
+    try:
+        how = _apply(scratch, text)
+    except GitError as error:
+        raise ConflictError(_conflict(scratch, patch, str(error))) from None
+    note = f"{patch.short}: the base has moved, {how}" if how else ""
+    return _commit(scratch, parent, patch, text), note
+
+
+def _commit(scratch: Repository, parent: str, patch: Patch, text: bytes) -> str:
+    headers, body = _mail(scratch, text)
+    trailers = f"Drwa-Series: {patch.name}\nDrwa-Patch-Id: {patch.id}\n"
+    tree = scratch.line("write-tree")
+    merged = _patch_ids(scratch, scratch.git("diff-tree", "-p", "--full-index", parent, tree))
+    if merged and merged[0][0] != patch.id:
+        trailers += f"Drwa-Merged-Id: {merged[0][0]}\n"
+    message = f"{headers['Subject']}\n\n{body.rstrip()}\n{trailers}"
+    return _commit_tree(scratch, parent, message, headers)
+
+
+def _mail(scratch: Repository, text: bytes) -> tuple[dict[str, str], str]:
+    """The headers and the text of a patch."""
+    with tempfile.TemporaryDirectory(prefix="drwa-") as name:
+        message = Path(name) / "message"
+        command = ["mailinfo", "--encoding=UTF-8", str(message), "/dev/null"]
+        information = scratch.git(*command, text=text).decode()
+        lines = [line.split(": ", 1) for line in information.splitlines() if line]
+        return dict(lines), message.read_text()
+
+
+def _commit_tree(scratch: Repository, parent: str, message: str, headers: dict[str, str]) -> str:
+    """Commits the index. The same base and patch give the same commit, whoever runs this and when.
+
+    The commit is no older than its parent: git's walks take that for granted.
+    """
+    committed = scratch.line("show", "--no-patch", "--format=@%ct +0000", parent)
+    variables = {"GIT_AUTHOR_DATE": headers["Date"], "GIT_COMMITTER_DATE": committed}
+    for role in "AUTHOR", "COMMITTER":
+        variables |= {f"GIT_{role}_NAME": headers["Author"], f"GIT_{role}_EMAIL": headers["Email"]}
+    tree = scratch.line("write-tree")
+    committing = scratch.with_environment(**variables)
+    return committing.git("commit-tree", "-p", parent, tree, text=message.encode()).decode().strip()
+
+
+def _take_back(scratch: Repository, parent: str, name: str, diff: bytes, mail: bytes) -> str:
+    """A commit without what `diff` added; `mail` is the patch, perhaps of another version."""
+    try:
+        _apply(scratch, diff, "--reverse")
+    except GitError as error:
+        where = "; ".join(_failed(str(error))) or str(error).splitlines()[0]
+        raise ConflictError(
+            f"{scratch.folder}: {name} cannot be taken back, later commits changed its lines: "
+            f"{where}: revert those first"
+        ) from None
+    headers, _ = _mail(scratch, mail)
+    message = f'Revert "{headers["Subject"]}"\n\nDrwa-Revert: {name}\n'
+    return _commit_tree(scratch, parent, message, headers)
+
+
+def _failed(said: str) -> list[str]:
+    """Of what `git apply` says: the places, and the files that are in the way or missing."""
+    places = [
+        f"{found[1]}:{found[2]}"
+        for found in re.finditer(r"^error: patch failed: (.+):(\d+)$", said, re.MULTILINE)
+    ]
+    others = re.finditer(
+        r"^error: (.+): (already exists in index|does not exist in index|does not match index)$",
+        said,
+        re.MULTILINE,
+    )
+    return places + [f"{found[1]} {found[2].removesuffix(' in index')}" for found in others]
+
+
+def _conflict(scratch: Repository, patch: Patch, said: str) -> str:
+    """One line: the project, the patch, each file with its first bad hunk, and what to do."""
+    text = patch.path.read_text(errors="replace")
+    places = []
+    for place in _failed(said):
+        path, _, line = place.rpartition(":")
+        hunk = re.search(
+            rf"^\+\+\+ b/{re.escape(path)}$.*?^(@@ -{line}(?:,\d+)? [^\n]*)",
+            text,
+            re.MULTILINE | re.DOTALL,
+        )
+        places.append(f"{place} (hunk {hunk[1]})" if hunk else place)
+    advice = "the base has moved too far: see whether a newer series is out"
+    if _half_applied(scratch, patch):
+        advice = "a part of it is there already: undo what was applied by hand"
+    elif scratch.line("rev-parse", "--is-shallow-repository") == "true":
+        advice = "this clone is shallow, so nothing could be merged: `git fetch --unshallow`"
+    return f"{scratch.folder}: {patch.short} does not apply: {'; '.join(places) or said}: {advice}"
+
+
+def _half_applied(scratch: Repository, patch: Patch) -> bool:
+    text = patch.path.read_bytes()
+    check = ["apply", "--cached", "--check", "--reverse"]
+    return any(
+        scratch.try_git(*check, f"--include={name}", "-", text=text) is not None
+        for name in patch.files
+        if f"+++ b/{name}\n".encode() in text
+    )

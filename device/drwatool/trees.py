@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Android release and kernel line the trees hold, and which series belong to them."""
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drwatool.errors import UnsupportedError, UsageError
+
+# Of this repository.
+TOP = Path(__file__).resolve().parents[2]
+FRAMEWORKS = TOP / "frameworks"
+KERNEL_PROJECT = "kernel"
+HOSTS = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A release or a line, and what in the tree made it the choice."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A git tree, and the series for it."""
+
+    name: str
+    folder: Path
+    series: str  # its name in commits, e.g. packages_modules_Connectivity/15
+    patches: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """What a command works on."""
+
+    android: Choice | None
+    kernel: Choice | None
+    projects: tuple[Project, ...]
+    missing: tuple[str, ...]  # projects with a series that this AOSP tree does not hold
+    aosp_folder: Path | None
+    kernel_folder: Path | None
+
+
+def releases() -> dict[str, Any]:
+    return tomllib.loads((FRAMEWORKS / "releases.toml").read_text())
+
+
+def lines() -> dict[str, Any]:
+    return tomllib.loads((TOP / "kernel/lines.toml").read_text())
+
+
+def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str) -> Trees:
+    projects: list[Project] = []
+    missing: list[str] = []
+    release = line = None
+    if aosp is not None:
+        if not aosp.is_dir():
+            raise UsageError(f"{aosp}: no such folder")
+        release = Choice(android, "--android says so") if android else detect_android(aosp)
+        table = releases()
+        if release.name not in table["releases"]:
+            known = ", ".join(table["releases"])
+            raise UnsupportedError(
+                f"{aosp} is Android {release.name} ({release.why}); there are patches for {known}"
+            )
+        for name in table["releases"][release.name]:
+            description = table["projects"][name]
+            if description.get("host", host) != host:
+                continue
+            folder = aosp / description["path"]
+            if folder.exists():
+                patches = android_patches(name, description, release.name)
+                projects.append(Project(name, folder, f"{name}/{release.name}", patches))
+            else:
+                missing.append(description["path"])
+        if not projects and kernel is None:
+            raise UsageError(f"{aosp} holds none of {', '.join(missing)}: name the root of a tree")
+    if kernel is not None:
+        kernel = kernel_root(kernel)
+        line = detect_kernel(kernel)
+        if line.name not in lines():
+            raise UnsupportedError(
+                f"{kernel} is Linux {line.name} ({line.why}); "
+                f"there are patches for {', '.join(lines())}"
+            )
+        series = f"{KERNEL_PROJECT}/{line.name}"
+        projects.append(Project(KERNEL_PROJECT, kernel, series, kernel_patches(line.name)))
+    return Trees(release, line, tuple(projects), tuple(missing), aosp, kernel)
+
+
+def android_patches(name: str, description: dict[str, Any], release: str) -> tuple[Path, ...]:
+    """The series for a project, which [projects.<name>] describes."""
+    folder = FRAMEWORKS / description.get("folder", "") / "patches" / name / release
+    return tuple(sorted(folder.glob("*.patch")))
+
+
+def kernel_patches(line: str) -> tuple[Path, ...]:
+    return tuple(sorted((TOP / "kernel/patches" / line).glob("*.patch")))
+
+
+def kernel_root(folder: Path) -> Path:
+    """Kleaf checkouts keep the kernel itself in common/."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    for candidate in folder, folder / "common":
+        if (candidate / "Kconfig").is_file() and (candidate / "Makefile").is_file():
+            return candidate
+    raise UsageError(f"{folder} holds no kernel source: name the folder that has its Makefile")
+
+
+def detect_kernel(folder: Path) -> Choice:
+    found = dict(
+        re.findall(
+            r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)$",
+            (folder / "Makefile").read_text(errors="replace"),
+            re.MULTILINE,
+        )
+    )
+    if not {"VERSION", "PATCHLEVEL"} <= found.keys():
+        raise UsageError(f"{folder}/Makefile has no VERSION and PATCHLEVEL: is it a kernel's?")
+    why = f"its Makefile says {'.'.join(found.values())}"
+    if branch := _search(folder / "build.config.constants", r"^BRANCH=(\S+)$"):
+        why += f", build.config.constants {branch}"
+    return Choice(f"{found['VERSION']}.{found['PATCHLEVEL']}", why)
+
+
+def detect_android(aosp: Path) -> Choice:
+    found = _of_build(aosp) or _of_release_configs(aosp) or _of_api(aosp) or _of_module(aosp)
+    if found is None:
+        raise UsageError(
+            f"{aosp} does not tell its Android release: name a tree's root, or add --android 15"
+        )
+    return found
+
+
+def api_level(release: str) -> int:
+    """Android 14 is 34, and each release since was one more."""
+    return int(release) + 20
+
+
+def _of_level(level: str, where: str) -> Choice:
+    return Choice(str(int(level) - api_level("0")), f"{where} says API level {level}")
+
+
+def _of_build(aosp: Path) -> Choice | None:
+    name = "build/make/core/version_defaults.mk"
+    level = _search(aosp / name, r"^ *PLATFORM_SDK_VERSION := (\d+)$")
+    return _of_level(level, name) if level else None
+
+
+def _of_release_configs(aosp: Path) -> Choice | None:
+    """Later trees of Android 14, and all since; a lunched shell names the one that counts."""
+    flag = "RELEASE_PLATFORM_SDK_VERSION"
+    folder = aosp / "build/release"
+    levels = {}
+    for path in folder.glob("build_config/*.scl"):
+        levels[path.stem] = _search(path, rf'"{flag}", *"(\d+)"')
+    for path in folder.glob(f"flag_values/*/{flag}.textproto"):
+        levels[path.parent.name] = _search(path, r'string_value: *"(\d+)"')
+    wanted = os.environ.get("TARGET_RELEASE", "")
+    known = {level for level in levels.values() if level}
+    level = levels.get(wanted) or (known.pop() if len(known) == 1 else None)
+    return _of_level(level, "build/release") if level else None
+
+
+def _of_api(aosp: Path) -> Choice | None:
+    name = "frameworks/base/core/java/android/os/Build.java"
+    if not (aosp / name).is_file():
+        return None
+    text = (aosp / name).read_text(errors="replace")
+    levels = re.findall(r"public static final int [A-Z_0-9]+ = (\d\d);", text)
+    return _of_level(max(levels), name) if levels else None
+
+
+def _of_module(aosp: Path) -> Choice | None:
+    """INetd froze version 14 for Android 14's last platform release, 15 for Android 15's."""
+    name = "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface"
+    version = max((int(path.name) for path in (aosp / name).glob("[0-9]*")), default=0)
+    return Choice(str(version), f"its INetd is version {version}") if version in (14, 15) else None
+
+
+def _search(path: Path, pattern: str) -> str | None:
+    if not path.is_file():
+        return None
+    found = re.search(pattern, path.read_text(errors="replace"), re.MULTILINE)
+    return found[1] if found else None
