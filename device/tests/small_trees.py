@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small git trees with paths of AOSP and the kernel, series for them, and the tool with those."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEVICE = Path(__file__).resolve().parents[1]
+MODULE = "aosp/packages/modules/Connectivity"
+BASE = "aosp/frameworks/base"
+KERNEL = "linux"
+SERVICE = "service/src/com/android/server/ConnectivityService.java"
+POLICY = "service/src/com/android/server/connectivity/drwa/DrwaController.java"
+CARRIER = "telephony/java/android/telephony/CarrierConfigManager.java"
+TCP = "net/ipv4/tcp_output.c"
+IDENTITY = [*("-c", "user.name=Builder"), *("-c", "user.email=builder@example.org")]
+
+RELEASES = """\
+[projects.packages_modules_Connectivity]
+path = "packages/modules/Connectivity"
+host = "A"
+[projects.frameworks_base]
+path = "frameworks/base"
+[releases.15.packages_modules_Connectivity]
+[releases.15.frameworks_base]
+"""
+LINES = '["6.12"]\nsource = "linux-source-6.12"\n'
+MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 8\n"
+BUILD_ID = "public static final int VANILLA_ICE_CREAM = 35;\n"
+
+
+def numbered(what: str, count: int = 60) -> str:
+    """A source file with lines of its own."""
+    return "".join(f"    {what}({number});\n" for number in range(count))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", *IDENTITY, *arguments]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def commit(folder: Path, message: str) -> str:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", message)
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+def replace_line(path: Path, number: int, text: str) -> None:
+    """Counts from 0; an empty text takes the line out."""
+    lines = path.read_text().splitlines(keepends=True)
+    lines[number] = text
+    path.write_text("".join(lines))
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a run of the tool ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class World:
+    """The trees of a builder, and a copy of this repository's tool with series for them."""
+
+    top: Path
+
+    @property
+    def projects(self) -> list[Path]:
+        return [self.top / name for name in (MODULE, BASE, KERNEL)]
+
+    @property
+    def trees(self) -> list[str]:
+        return ["--aosp", str(self.top / "aosp"), "--kernel", str(self.top / KERNEL)]
+
+    @property
+    def program(self) -> str:
+        return str(self.top / "drwa/device/drwa")
+
+    def series(self, name: str) -> Path:
+        return self.top / "drwa" / name
+
+    def run(self, *arguments: str, prefix: tuple[str, ...] = ()) -> Done:
+        done = subprocess.run(
+            [*prefix, self.program, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name != "TARGET_RELEASE"},
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def drwa(self, command: str, *options: str) -> Done:
+        return self.run(command, *self.trees, *options)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {str(folder): snapshot(folder) for folder in self.projects}
+
+
+def snapshot(folder: Path) -> dict[str, Any]:
+    """All that a builder could notice of a project: files, HEAD, refs, the index, leftovers."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if name.startswith(".git/"):
+            if path.name.endswith(".lock") or name.startswith(".git/drwa"):
+                found[name] = "left behind"
+        elif path.is_symlink():
+            found[name] = str(path.readlink())
+        elif path.is_file():
+            found[name] = stat.S_IMODE(path.stat().st_mode), path.read_bytes()
+        elif name != ".git":
+            found[name] = "folder"
+    status = ["status", "--porcelain=v2", "--branch", "--show-stash", "--untracked-files=all"]
+    found["status"] = git(folder, *status)
+    found["refs"] = git(folder, "for-each-ref")
+    return found
+
+
+def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file with its content, git's own too."""
+    return {
+        str(path): (path.lstat().st_mode, path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def build(top: Path) -> World:
+    """Three clean projects, each one commit behind the series that is made from its next ones."""
+    _install(top / "drwa")
+    module, base, kernel = (top / name for name in (MODULE, BASE, KERNEL))
+
+    write(module / SERVICE, numbered("connect"))
+    write(module / "tests/run.sh", "#!/bin/sh\n")
+    (module / "tests/run.sh").chmod(0o755)
+    _begin(module)
+    write(module / POLICY, numbered("decide", 5))
+    write(module / "tests/drwa.sh", "#!/bin/sh\n")
+    (module / "tests/drwa.sh").chmod(0o755)
+    commit(module, "Add the policy\n\nOf all networks.\n\nSigned-off-by: A <a@example.org>")
+    replace_line(module / SERVICE, 20, "    connect(20);\n    tellDrwa();\n")
+    replace_line(module / SERVICE, 50, "    dumpDrwa();\n")
+    commit(module, "Call the policy\n\nSigned-off-by: A <a@example.org>")
+    _export(module, 2, top / "drwa/frameworks/patches/packages_modules_Connectivity/15")
+
+    write(base / CARRIER, numbered("key"))
+    write(base / "core/java/android/os/Build.java", BUILD_ID)
+    _begin(base)
+    replace_line(base / CARRIER, 30, "    key(30);\n    key(DRWA);\n")
+    commit(base, "Add the keys\n\nSigned-off-by: A <a@example.org>")
+    _export(base, 1, top / "drwa/frameworks/patches/frameworks_base/15")
+
+    write(kernel / "Makefile", MAKEFILE)
+    write(kernel / "Kconfig", "# all options\n")
+    write(kernel / "net/ipv4/old.c", "old\n")
+    (kernel / "net/ipv4/link.h").symlink_to("tcp.h")
+    write(kernel / TCP, numbered("send"))
+    _begin(kernel)
+    write(kernel / "net/drwa/law.c", numbered("law", 9))
+    commit(kernel, "tcp: the law\n\nSigned-off-by: A <a@example.org>")
+    replace_line(kernel / TCP, 40, "    send(drwa(40));\n")
+    (kernel / "net/ipv4/old.c").unlink()
+    (kernel / "net/ipv4/link.h").unlink()
+    (kernel / "net/ipv4/link.h").symlink_to("drwa.h")
+    commit(kernel, "tcp: obey the law\n\nSigned-off-by: A <a@example.org>")
+    _export(kernel, 2, top / "drwa/kernel/patches/6.12")
+    return World(top)
+
+
+def copy(template: Path, top: Path) -> World:
+    """A world to spoil, whose indexes know its files."""
+    shutil.copytree(template, top, symlinks=True)
+    world = World(top)
+    for folder in world.projects:
+        git(folder, "update-index", "--refresh")
+    return world
+
+
+def _install(top: Path) -> None:
+    (top / "device").mkdir(parents=True)
+    shutil.copy(DEVICE / "drwa", top / "device")
+    shutil.copytree(DEVICE / "drwatool", top / "device/drwatool")
+    write(top / "frameworks/releases.toml", RELEASES)
+    write(top / "kernel/lines.toml", LINES)
+
+
+def _begin(folder: Path) -> None:
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    commit(folder, "As released")
+
+
+def _export(folder: Path, count: int, target: Path) -> None:
+    """Makes a series of the newest commits, and takes them away."""
+    options = ["--quiet", "--zero-commit", "--no-signature", "--full-index", "--no-renames"]
+    git(folder, "format-patch", *options, f"-{count}", "--output-directory", str(target))
+    git(folder, "checkout", "--quiet", "-B", "main", f"HEAD~{count}")
+    git(folder, "reflog", "expire", "--expire=now", "--all")

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What doctor finds in trees that build and boot without DRWA, and on a phone."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_trees import DEVICE, KERNEL, MODULE, World, build, commit, copy, write
+
+from drwalab import kernels
+from drwatool import doctor
+
+PRODUCT = "vendor/drwa/device/product"
+PHONE = "aosp/device/maker/phone"
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("template")).top
+
+
+@pytest.fixture(scope="session")
+def integrated_template(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Trees with all that DRWA needs, patched and configured."""
+    world = copy(template, tmp_path_factory.mktemp("integrated") / "world")
+    assert world.drwa("apply").code == 0
+    shutil.copytree(DEVICE / "product", world.top / "aosp" / PRODUCT)
+    write(
+        world.top / PHONE / "product.mk",
+        f"$(call inherit-product, {PRODUCT}/drwa.mk)\n",
+    )
+    write(world.top / PHONE / "BoardConfig.mk", f"include {PRODUCT}/BoardConfigDrwa.mk\n")
+    write(world.top / KERNEL / ".config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
+    return world.top
+
+
+@pytest.fixture
+def world(integrated_template: Path, tmp_path: Path) -> World:
+    return copy(integrated_template, tmp_path / "world")
+
+
+def bad(world: World, *options: str) -> list[dict[str, Any]]:
+    done = world.drwa("doctor", "--json", *options)
+    found = [each for each in done.report["findings"] if each["verdict"] == doctor.BAD]
+    assert done.code == (1 if found else 0)
+    return found
+
+
+def test_nothing_to_complain_of(world: World) -> None:
+    assert bad(world) == []
+    said = world.drwa("doctor")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["good"] * 7
+
+
+# What leaves DRWA without effect: (how to get there, what doctor says, its advice).
+
+
+def unpatched(world: World) -> None:
+    assert world.drwa("revert").code == 0
+
+
+def no_repository(world: World) -> None:
+    shutil.rmtree(world.top / "aosp/vendor")
+
+
+def not_inherited(world: World) -> None:
+    # A comment is no code.
+    write(world.top / PHONE / "product.mk", f"# inherit-product, {PRODUCT}/drwa.mk\n")
+
+
+def board_forgotten(world: World) -> None:
+    write(world.top / PHONE / "BoardConfig.mk", "TARGET_ARCH := arm64\n")
+
+
+def prebuilt_module(world: World) -> None:
+    name = "out/target/product/phone/system/apex/com.google.android.tethering.apex"
+    write(world.top / "aosp" / name, "")
+
+
+def google_modules(world: World) -> None:
+    write(world.top / PHONE / "gms.mk", "PRODUCT_PACKAGES += com.google.android.conscrypt\n")
+
+
+def prebuilt_kernel(world: World) -> None:
+    write(world.top / PHONE / "BoardConfig.mk", "TARGET_PREBUILT_KERNEL := Image.gz\n")
+
+
+def fragment_not_merged(world: World) -> None:
+    write(world.top / KERNEL / ".config", "# CONFIG_TCP_DRWA is not set\n")
+
+
+def inline_kernel_not_merged(world: World) -> None:
+    name = "out/target/product/phone/obj/KERNEL_OBJ/.config"
+    write(world.top / "aosp" / name, "CONFIG_NET=y\n")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what", "advice"),
+    [
+        (unpatched, "none patched", "drwa apply"),
+        (no_repository, "vendor/drwa is not in the tree", "local manifest"),
+        (not_inherited, f"inherits {PRODUCT}/drwa.mk", "its first lines say where"),
+        (board_forgotten, f"includes {PRODUCT}/BoardConfigDrwa.mk", "its first lines say where"),
+        (prebuilt_module, "is Google's prebuilt", "PRODUCT_MODULE_BUILD_FROM_SOURCE"),
+        (google_modules, "gms.mk:1 lists Google's modules", "PRODUCT_MODULE_BUILD_FROM_SOURCE"),
+        (prebuilt_kernel, "BoardConfig.mk:1 takes a prebuilt kernel", "patched source"),
+        (fragment_not_merged, "lacks CONFIG_TCP_DRWA=y", "kernel/configs/drwa.config"),
+        (inline_kernel_not_merged, "KERNEL_OBJ/.config lacks", "kernel/configs/drwa.config"),
+    ],
+)
+def test_silent_failures(
+    world: World, spoil: Callable[[World], None], what: str, advice: str
+) -> None:
+    spoil(world)
+    assert any(what in each["what"] and advice in each["advice"] for each in bad(world))
+
+
+def test_modules_from_source_where_google_has_some(world: World) -> None:
+    google_modules(world)
+    path = world.top / PHONE / "product.mk"
+    write(path, path.read_text() + "PRODUCT_MODULE_BUILD_FROM_SOURCE := true\n")
+    assert bad(world) == []
+
+
+def test_host_b_needs_no_module(world: World) -> None:
+    prebuilt_module(world)
+    write(
+        world.top / PHONE / "product.mk",
+        f"$(call inherit-product, {PRODUCT}/drwa_service.mk)\n",
+    )
+    assert bad(world, "--host", "B") == []
+
+
+def test_a_missing_module_is_a_prebuilt_one(world: World) -> None:
+    shutil.rmtree(world.top / MODULE)
+    found = [each["what"] for each in bad(world)]
+    assert found == [
+        "packages/modules/Connectivity is not in the tree, so a prebuilt module is used"
+    ]
+
+
+def test_configuration_to_come(world: World) -> None:
+    (world.top / KERNEL / ".config").unlink()
+    assert "unknown no kernel is configured yet" in world.drwa("doctor").out
+    write(world.top / KERNEL / "arch/arm64/configs/phone.config", "CONFIG_TCP_DRWA=y\n")
+    commit(world.top / KERNEL, "Configure")
+    assert "phone.config has CONFIG_TCP_DRWA=y" in world.drwa("doctor").out
+
+
+def verdicts(answers: str, host: str = "A") -> list[str]:
+    return [found.what for found in doctor.phone(answers, host) if found.verdict == doctor.BAD]
+
+
+GOOD = """\
+kernel=6.12.8-android16
+knob=all/tcp_drwa_lambda 0
+knob=rmnet_data0/tcp_drwa_lambda 125
+flag=null
+disabled=
+module=package:com.android.tethering
+carrier=    drwa_enabled_bool = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("", "", None),
+        ("knob=", "other=", "has no tcp_drwa_lambda"),
+        ("flag=null", "flag=-1", "the flag tethering/drwa is -1"),
+        ("flag=null", "flag=1", None),
+        ("disabled=", "disabled=true", "persist.drwa.disable is set"),
+        ("disabled=", "disabled=false", None),
+        ("com.android", "com.google.android", "the tethering module is Google's"),
+        ("= true", "= false", "drwa_enabled_bool = false"),
+        ("\n", "\r\n", None),
+    ],
+)
+def test_answers_of_a_phone(old: str, new: str, what: str | None) -> None:
+    found = verdicts(GOOD.replace(old, new) if old else GOOD)
+    assert len(found) == (1 if what else 0)
+    assert what is None or what in found[0]
+
+
+def test_googles_module_is_no_matter_for_host_b() -> None:
+    assert verdicts(GOOD.replace("com.android", "com.google.android"), "B") == []
+
+
+def test_where_it_is_on_is_told() -> None:
+    assert "on: rmnet_data0 125" in next(doctor.phone(GOOD, "A")).what
+
+
+def test_no_phone(world: World) -> None:
+    missing = world.run("doctor", "--adb", str(world.top / "no-adb"))
+    assert missing.code == 2
+    assert "no-adb is missing: install adb, or name it with --adb PROGRAM" in missing.err
+    silent = world.run("doctor", "--adb", "false")
+    assert silent.code == 2
+    assert "false: no answer: connect one phone and allow debugging" in silent.err
+
+
+# In place of adb: runs the script that it is given in a guest, on a real kernel.
+IN_GUEST = """\
+#!{python}
+import sys
+sys.path.insert(0, "{lab}")
+from drwalab import guest, kernels
+knob = "/proc/sys/net/ipv4/conf/phone/tcp_drwa_lambda"
+script = "ip link add phone type veth peer name other; "
+script += f"[ ! -e {{knob}} ] || echo 150 > {{knob}}; " + sys.argv[2]
+folder = guest.run_script(script, kernels.find("6.12", "{flavour}"), kernels.agent())
+print((folder / "console").read_text())
+"""
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("flavour", ["drwa", "base"])
+def test_a_real_kernel(world: World, tmp_path: Path, flavour: str) -> None:
+    try:
+        kernels.find("6.12", flavour)
+    except kernels.KernelMissing as error:
+        pytest.skip(str(error))
+    adb = tmp_path / "adb"
+    lab = DEVICE.parent / "kernel/lab"
+    adb.write_text(IN_GUEST.format(python=sys.executable, lab=lab, flavour=flavour))
+    adb.chmod(0o755)
+    done = world.run("doctor", "--adb", str(adb), "--json")
+    what = done.report["findings"][0]["what"]
+    if flavour == "drwa":
+        assert (done.code, what.split("; ")[1]) == (0, "on: phone 150")
+    else:
+        assert done.code == 1
+        assert what.endswith("has no tcp_drwa_lambda")

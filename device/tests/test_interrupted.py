@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees end fully patched or untouched: killed, refused or interrupted at every step, disk full."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_trees import (
+    KERNEL,
+    MODULE,
+    SERVICE,
+    World,
+    build,
+    copy,
+    git,
+    write,
+)
+
+from drwatool import git as plumbing
+from drwatool import series, transaction, trees
+
+# What the tool does to the disk, and the gits that it starts for that.
+STEPS = ("os.link", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod")
+WRITERS = ("unpack-objects", "read-tree", "checkout-index", "update-ref", "update-index")
+ENOSPC = OSError(28, "No space left on device")
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("template")).top
+
+
+@pytest.fixture
+def world(template: Path, tmp_path: Path) -> World:
+    return copy(template, tmp_path / "world")
+
+
+def is_step(event: str, arguments: tuple[Any, ...]) -> bool:
+    if event == "open":
+        flags = arguments[2]
+        return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
+    if event == "subprocess.Popen":
+        return any(verb in arguments[1] for verb in WRITERS)
+    return event in STEPS
+
+
+def plan(world: World, which: Callable[..., series.Change]) -> list[series.Change]:
+    found = []
+    for name, patches in SERIES.items():
+        paths = tuple(sorted(world.series(patches).glob("*.patch")))
+        project = trees.Project(name, world.top / name, f"{name}/1", paths)
+        found.append(which(project, plumbing.open_repository(project.folder)))
+    return found
+
+
+def move(world: World, which: Callable[..., series.Change]) -> None:
+    transaction.carry_out(plan(world, which), lambda text: None)
+
+
+SERIES = {
+    MODULE: "frameworks/patches/packages_modules_Connectivity/15",
+    KERNEL: "kernel/patches/6.12",
+}
+NO_SUCH_STEP = 3
+
+
+def fail_at(
+    step: int,
+    how: Callable[[], None],
+    changes: list[series.Change],
+    counts: Callable[[str, tuple[Any, ...]], bool] = is_step,
+) -> int:
+    """Carries the changes out in a child, where `how` happens ahead of the given step.
+
+    Returns the child's exit code: NO_SUCH_STEP when it did all there is to do in fewer steps.
+    """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    count = 0
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal count
+        if counts(event, arguments):
+            count += 1
+            if count == step:
+                how()
+
+    status = 1
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        sys.addaudithook(hook)
+        transaction.carry_out(changes, lambda text: None)
+        status = 0 if count >= step else NO_SUCH_STEP
+    finally:
+        os._exit(status)
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuse() -> None:
+    raise ENOSPC
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def repair(world: World) -> None:
+    with plumbing.locked(world.projects):
+        transaction.recover(world.projects)
+
+
+@pytest.mark.parametrize("how", [kill, refuse, interrupt])
+@pytest.mark.parametrize("which", [series.plan_apply, series.plan_revert])
+def test_every_step(
+    world: World, how: Callable[[], None], which: Callable[..., series.Change]
+) -> None:
+    inverse = series.plan_apply
+    if which is series.plan_apply:
+        inverse = series.plan_revert
+    else:
+        move(world, series.plan_apply)
+    old = world.snapshot()
+    changes = plan(world, which)
+    transaction.carry_out(changes, lambda text: None)
+    new = world.snapshot()
+    move(world, inverse)
+    untouched = patched = 0
+    for step in range(1, 1000):
+        code = fail_at(step, how, changes)
+        repair(world)
+        found = world.snapshot()
+        assert found in (old, new), f"mixed after step {step}"
+        if code == NO_SUCH_STEP:
+            break
+        if found == new:
+            patched += 1
+            move(world, inverse)
+        else:
+            untouched += 1
+    # There were steps of both kinds: ahead of the point of no return, and behind it.
+    assert untouched > 40
+    assert patched > 5
+
+
+def half_switched(world: World) -> None:
+    """Leaves what a kill leaves after the first project was switched, ahead of the second one."""
+
+    def second_lock(event: str, arguments: tuple[Any, ...]) -> bool:
+        return event == "os.link" and str(arguments[1]) == f"{world.top / KERNEL}/.git/index.lock"
+
+    assert fail_at(1, kill, plan(world, series.plan_apply), second_lock) == -signal.SIGKILL
+    assert git(world.top / MODULE, "rev-list", "--count", "HEAD") == "3\n"
+
+
+@pytest.mark.parametrize("command", ["check", "status", "apply", "revert", "doctor"])
+def test_any_command_takes_back_what_a_killed_run_left(world: World, command: str) -> None:
+    before = world.snapshot()
+    half_switched(world)
+    assert world.snapshot() != before
+    # The kernel alone is named; the other project belongs to the same run.
+    done = world.run(command, "--kernel", str(world.top / KERNEL))
+    assert "took back what an interrupted run had begun" in done.out
+    if command == "apply":
+        assert world.run("revert", "--kernel", str(world.top / KERNEL)).code == 0
+    assert world.snapshot() == before
+
+
+def test_edits_after_a_kill_are_kept(world: World) -> None:
+    half_switched(world)
+    edited = world.top / MODULE / SERVICE
+    write(edited, "mine\n")
+    done = world.drwa("status")
+    assert done.code == 1
+    assert f"{edited} was edited after drwa had been interrupted: move it away" in done.err
+    assert edited.read_text() == "mine\n"
+    edited.rename(world.top / "mine")
+    assert world.drwa("status").code == 0
+
+
+def test_commits_after_a_kill_are_kept(world: World) -> None:
+    half_switched(world)
+    module = world.top / MODULE
+    git(module, "commit", "--quiet", "--allow-empty", "--message=mine")
+    done = world.drwa("status")
+    assert done.code == 1
+    assert "was moved to another commit after drwa had been interrupted there" in done.err
+
+
+def test_locks_of_a_killed_git_are_removed(world: World) -> None:
+    before = world.snapshot()
+    half_switched(world)
+    head = git(world.top / MODULE, "rev-parse", "HEAD")
+    (world.top / MODULE / ".git/HEAD.lock").touch()
+    (world.top / MODULE / ".git/refs/heads/main.lock").write_text(head)
+    assert world.drwa("status").code == 0
+    assert world.snapshot() == before
+
+
+def test_locks_of_others_are_respected(world: World) -> None:
+    half_switched(world)
+    lock = world.top / MODULE / ".git/refs/heads/main.lock"
+    lock.write_text("0" * 40)
+    done = world.drwa("status")
+    assert done.code == 1
+    assert "main.lock': File exists" in done.err
+    lock.unlink()
+    assert world.drwa("status").code == 0
+
+
+def run_and(world: World, number: int, delay_s: float) -> tuple[int, str]:
+    """Sends a signal to the program and all its gits after a while; the exit code and stderr."""
+    process = subprocess.Popen(
+        [world.program, "apply", *world.trees],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(delay_s)
+    os.killpg(process.pid, number)
+    _, said = process.communicate()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_signals_at_any_time(world: World, number: signal.Signals) -> None:
+    """The program itself, its gits killed with it. The steps are told from the planning by luck."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    start = time.monotonic()
+    old = world.snapshot()
+    assert world.drwa("apply").code == 0
+    whole_s = time.monotonic() - start
+    new = world.snapshot()
+    world.drwa("revert")
+    for _ in range(8):
+        code, said = run_and(world, number, chance.uniform(0.2, 1) * whole_s)
+        if number is not signal.SIGKILL:
+            assert world.snapshot() in (old, new)
+            if code == 130:
+                assert said == "drwa: interrupted\n"
+        assert "Traceback" not in said
+        world.drwa("status")
+        assert world.snapshot() in (old, new)
+        world.drwa("revert")
+        assert world.snapshot() == old
+
+
+def test_two_at_once(world: World) -> None:
+    command = [world.program, "apply", *world.trees]
+    both = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    ended = [(process.communicate()[1], process.returncode) for process in both]
+    for said, code in ended:
+        assert code == 0 or "another drwa is at work" in said
+    assert min(code for _, code in ended) == 0
+    assert [p["applied"] for p in world.drwa("status", "--json").report["projects"]] == [
+        "fully"
+    ] * 3
+
+
+# What a full disk, a limit and missing permissions leave.
+
+# Root is refused nothing, unless it gives that up.
+HUMBLE = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+
+
+def test_limit_on_file_sizes(world: World) -> None:
+    before = world.snapshot()
+    for size in [0, 1, 64, 512, 1024, 4096, 1 << 16, 1 << 18]:
+        done = world.run("apply", *world.trees, prefix=("prlimit", f"--fsize={size}"))
+        assert (done.code == 0) == (size == 1 << 18), done.err
+        assert "Traceback" not in done.err
+        if done.code:
+            assert world.snapshot() == before, size
+
+
+def test_read_only_file(world: World) -> None:
+    (world.top / KERNEL / "Makefile").chmod(0o444)
+    path = world.top / KERNEL / "net/ipv4/tcp_output.c"
+    path.chmod(0o444)
+    before = world.snapshot()
+    done = world.run("apply", *world.trees, prefix=HUMBLE)
+    assert done.code == 1
+    assert f"{path} is read-only: chmod u+w" in done.err
+    assert world.snapshot() == before
+
+
+@pytest.mark.parametrize("name", ["net", "net/ipv4", ".", ".git", ".git/objects"])
+def test_read_only_folder_in_the_last_project(world: World, name: str) -> None:
+    before = world.snapshot()
+    folder = world.top / KERNEL / name
+    folder.chmod(0o555)
+    try:
+        done = world.run("apply", *world.trees, prefix=HUMBLE)
+    finally:
+        folder.chmod(0o755)
+    assert done.code == 1
+    assert "permission" in done.err.lower()
+    assert str(world.top / KERNEL) in done.err
+    assert "Traceback" not in done.err
+    assert world.snapshot() == before
+
+
+def test_permissions_of_files_survive(world: World) -> None:
+    path = world.top / KERNEL / "net/ipv4/tcp_output.c"
+    path.chmod(0o640)
+    before = world.snapshot()
+    assert world.drwa("apply").code == 0
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
+FULL_DISK = """\
+set -eu
+mount -t tmpfs -o size=24m tmpfs "$1"
+cp -a "$2" "$1/world"
+cd "$1/world"
+find . -type f -exec md5sum {} + | grep -v "/\\.git/" | sort > "$3/old"
+for kib in $4; do
+    left=$(($(stat --file-system --format=%a .) * 4))
+    head -c $(((left - kib) * 1024)) /dev/zero > ../filling
+    code=0
+    drwa/device/drwa apply --aosp aosp --kernel linux 2> "$3/err" > "$3/out" || code=$?
+    rm ../filling
+    find . -type f -exec md5sum {} + | grep -v "/\\.git/" | sort > "$3/new"
+    same=mixed
+    if cmp -s "$3/old" "$3/new"; then same=untouched; fi
+    if [ "$code" = 0 ] && drwa/device/drwa status --aosp aosp --kernel linux > "$3/out"; then
+        same=patched
+    fi
+    dirty=$(for tree in aosp/*/* aosp/*/*/* linux; do
+        [ ! -d $tree/.git ] || git -C $tree status --porcelain; done)
+    left=$(find . -name "drwa" -path "*/.git/*" -o -name ".drwa" -o -name "*.lock")
+    echo "$kib $code $same $dirty$left"
+    drwa/device/drwa revert --aosp aosp --kernel linux > "$3/out"
+done
+"""
+
+
+def test_full_disk(world: World, tmp_path: Path) -> None:
+    """On a tmpfs with so many KiB left, whatever is written first finds no room."""
+    namespace = [
+        "unshare",
+        "--mount",
+        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
+    ]
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount a tmpfs (unshare)")
+    for folder in "disk", "said":
+        (tmp_path / folder).mkdir()
+    sizes = [0, 8, 40, 100, 200, 280, 320, 340, 360, 380, 400, 450, 500, 550, 600, 650, 700, 4096]
+    arguments = [str(tmp_path / "disk"), str(world.top), str(tmp_path / "said")]
+    done = subprocess.run(
+        [*namespace, "sh", "-c", FULL_DISK, "full-disk", *arguments, " ".join(map(str, sizes))],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    ends = [line.split() for line in done.stdout.splitlines()]
+    assert len(ends) == len(sizes)
+    for size, code, *state in ends:
+        assert state == ["patched" if code == "0" else "untouched"], (size, done.stdout)
+    assert ends[0][1] == "1"
+    assert ends[-1][1] == "0"
+
+
+# Whatever builders do in between.
+
+ACTIONS = ["apply", "revert", "kill", "edit", "commit", "am", "check"]
+
+
+@settings(
+    max_examples=6,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(actions=st.lists(st.sampled_from(ACTIONS), min_size=3, max_size=8), data=st.data())
+def test_random_histories(
+    template: Path, tmp_path_factory: pytest.TempPathFactory, actions: list[str], data: Any
+) -> None:
+    world = copy(template, tmp_path_factory.mktemp("random") / "world")
+    module, kernel = world.top / MODULE, world.top / KERNEL
+    edited = False
+    for number, action in enumerate(actions):
+        before = world.snapshot()
+        if action == "edit":
+            write(module / SERVICE, (module / SERVICE).read_text() + f"edit({number});\n")
+            edited = True
+        elif action == "commit":
+            write(kernel / "net/ipv4/tcp.h", f"commit {number}\n")
+            git(kernel, "add", "--all")
+            git(kernel, "commit", "--quiet", "--message", f"commit {number}")
+        elif action == "am":
+            patches = sorted(world.series("kernel/patches/6.12").glob("*.patch"))
+            if not (kernel / "net/drwa").exists():
+                git(kernel, "am", "--quiet", str(patches[0]))
+        elif action == "kill" and not edited:
+            fail_at(data.draw(st.integers(1, 90)), kill, plan(world, series.plan_apply))
+            repair(world)
+        elif action in ("apply", "revert", "check"):
+            done = world.drwa(action)
+            assert done.code == (1 if edited else 0), done.err
+            if edited or action == "check":
+                assert world.snapshot() == before
+            else:
+                wanted = "fully" if action == "apply" else "none"
+                found = world.drwa("status", "--json").report["projects"]
+                assert {project["applied"] for project in found} == {wanted}
+                assert ("tellDrwa" in (module / SERVICE).read_text()) == (action == "apply")
+                assert (kernel / "net/drwa/law.c").exists() == (action == "apply")
+        for folder in world.projects:
+            assert not (folder / ".drwa").exists()
+            assert edited or git(folder, "status", "--porcelain") == ""
+    shutil.rmtree(world.top)

@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tool does to trees that are as they should be, and to those that are not."""
+
+import ast
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_trees import (
+    BASE,
+    CARRIER,
+    DEVICE,
+    KERNEL,
+    MODULE,
+    POLICY,
+    SERVICE,
+    TCP,
+    World,
+    build,
+    commit,
+    copy,
+    everything,
+    git,
+    replace_line,
+    write,
+)
+
+from drwatool import git as plumbing
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("template")).top
+
+
+@pytest.fixture
+def world(template: Path, tmp_path: Path) -> World:
+    return copy(template, tmp_path / "world")
+
+
+def states(world: World) -> list[str]:
+    return [project["applied"] for project in world.drwa("status", "--json").report["projects"]]
+
+
+def series_of(world: World, name: str) -> list[str]:
+    return [str(path) for path in sorted(world.series(name).glob("*.patch"))]
+
+
+MODULE_SERIES = "frameworks/patches/packages_modules_Connectivity/15"
+
+
+def test_apply_status_revert_leave_the_same_bytes(world: World) -> None:
+    before = world.snapshot()
+    assert states(world) == ["none", "none", "none"]
+    applied = world.drwa("apply")
+    assert (applied.code, applied.err) == (0, "")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert "tellDrwa" in (world.top / MODULE / SERVICE).read_text()
+    assert (world.top / MODULE / "tests/drwa.sh").stat().st_mode & 0o111
+    assert not (world.top / KERNEL / "net/ipv4/old.c").exists()
+    assert (world.top / KERNEL / "net/ipv4/link.h").readlink() == Path("drwa.h")
+    for folder in world.projects:
+        assert git(folder, "status", "--porcelain") == ""
+        # Scripts ask the plumbing, which does not look at a file whose index entry is stale.
+        assert git(folder, "diff-files") == ""
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
+def test_commits_are_the_patches_with_trailers(world: World) -> None:
+    world.drwa("apply")
+    log = git(world.top / MODULE, "log", "-2", "--format=%an|%s|%b").split("\n")
+    assert log[0] == "Builder|Call the policy|Signed-off-by: A <a@example.org>"
+    assert log[1] == "Drwa-Series: packages_modules_Connectivity/15/0002-Call-the-policy"
+    assert log[2].startswith("Drwa-Patch-Id: ")
+    assert git(world.top / MODULE, "log", "-1", "--format=%(trailers:key=Drwa-Series)")
+
+
+def test_the_same_base_gives_the_same_commits(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.top, tmp_path / "other", symlinks=True)
+    other = World(tmp_path / "other")
+    for each in world, other:
+        assert each.drwa("apply").code == 0
+    heads = [[git(p, "rev-parse", "HEAD") for p in each.projects] for each in (world, other)]
+    assert heads[0] == heads[1]
+
+
+def test_applying_twice_changes_nothing(world: World) -> None:
+    world.drwa("apply")
+    before = world.snapshot()
+    again = world.drwa("apply")
+    assert again.code == 0
+    assert again.out.count("all patches are there already") == 3
+    assert world.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["apply", "--dry-run"], ["status"], ["revert", "--dry-run"], ["doctor"]]
+)
+def test_nothing_is_written_not_even_into_git(world: World, words: list[str]) -> None:
+    before = everything(world.top / "aosp"), everything(world.top / KERNEL)
+    world.run(*words, *world.trees)
+    assert (everything(world.top / "aosp"), everything(world.top / KERNEL)) == before
+
+
+def test_dry_runs_name_the_commits_to_come(world: World) -> None:
+    planned = world.drwa("check", "--json").report["projects"]
+    world.drwa("apply")
+    heads = [git(folder, "rev-parse", "HEAD").strip() for folder in world.projects]
+    assert [project["new"] for project in planned] == heads
+
+
+def test_choices_are_explained(world: World) -> None:
+    report = world.drwa("check", "--json").report
+    assert report["android"]["name"] == "15"
+    assert "Build.java says API level 35" in report["android"]["why"]
+    assert report["kernel"] == {"name": "6.12", "why": "its Makefile says 6.12.8"}
+    out = world.drwa("check").out
+    assert "Android 15: " in out and "kernel 6.12: " in out
+
+
+def test_host_b_leaves_connectivity_alone(world: World) -> None:
+    report = world.drwa("apply", "--host", "B", "--json").report
+    assert [project["name"] for project in report["projects"]] == ["frameworks_base", "kernel"]
+    assert states(world) == ["none", "fully", "fully"]
+
+
+def test_missing_project_is_named_and_left_out(world: World) -> None:
+    shutil.rmtree(world.top / MODULE)
+    applied = world.drwa("apply")
+    assert applied.code == 0
+    assert "packages/modules/Connectivity: not in this tree, left out" in applied.out
+    assert world.drwa("apply", "--json").report["missing"] == ["packages/modules/Connectivity"]
+
+
+# The base has moved.
+
+
+def test_moved_base_offset(world: World) -> None:
+    module = world.top / MODULE
+    replace_line(module / SERVICE, 2, "    more();\n" * 7)
+    commit(module, "More")
+    before = world.snapshot()
+    applied = world.drwa("apply")
+    assert applied.code == 0
+    assert "0002-Call-the-policy: the base has moved, applied at an offset" in applied.out
+    assert states(world)[0] == "fully"
+    world.drwa("revert")
+    assert world.snapshot() == before
+
+
+def test_moved_base_three_way(world: World) -> None:
+    module = world.top / MODULE
+    replace_line(module / SERVICE, 18, "    reconnect(18);\n")
+    commit(module, "Rename")
+    before = world.snapshot()
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert "0002-Call-the-policy: the base has moved, merged 3-way" in applied.out
+    text = (module / SERVICE).read_text()
+    assert "reconnect(18)" in text and "tellDrwa" in text
+    status = world.drwa("status")
+    assert status.code == 0
+    assert "0002-Call-the-policy: applied, merged 3-way" in status.out
+    assert world.drwa("apply").out.count("all patches are there already") == 3
+    world.drwa("revert")
+    assert world.snapshot() == before
+
+
+def test_conflict_in_the_last_project(world: World) -> None:
+    replace_line(world.top / KERNEL / TCP, 40, "    send_later(40);\n")
+    commit(world.top / KERNEL, "Another way")
+    before = world.snapshot()
+    for command in "check", "apply":
+        done = world.drwa(command)
+        assert done.code == 1
+        conflict, summary = done.err.splitlines()
+        assert conflict.startswith(f"drwa: {world.top / KERNEL}: 0002-tcp-obey-the-law does not")
+        assert f"{TCP}:38 (hunk @@ -38,7 +38,7 @@" in conflict
+        assert summary == "drwa: nothing was changed: conflicts in 1 of 3 projects"
+        assert world.snapshot() == before
+
+
+def test_every_conflict_is_named(world: World) -> None:
+    for path in world.top / KERNEL / TCP, world.top / MODULE / SERVICE:
+        path.write_text("all is new\n")
+    commit(world.top / KERNEL, "New")
+    commit(world.top / MODULE, "New")
+    report = world.drwa("apply", "--json").report
+    assert report["exit"] == 1
+    assert len(report["conflicts"]) == 2
+    assert f"{SERVICE}:19" in report["conflicts"][0]
+
+
+def test_shallow_clone_is_told_why_nothing_was_merged(world: World, tmp_path: Path) -> None:
+    module = world.top / MODULE
+    replace_line(module / SERVICE, 18, "    reconnect(18);\n")
+    commit(module, "Rename")
+    git(tmp_path, "clone", "--quiet", "--depth=1", module.as_uri(), str(tmp_path / "shallow"))
+    shutil.rmtree(module)
+    (tmp_path / "shallow").rename(module)
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert "git fetch --unshallow" in done.err
+
+
+# What is there already.
+
+
+def test_git_am_is_known_by_patch_id(world: World) -> None:
+    git(world.top / MODULE, "am", "--quiet", *series_of(world, MODULE_SERIES))
+    assert states(world) == ["fully", "none", "none"]
+    assert world.drwa("status").code == 1
+    assert world.drwa("apply").code == 0
+    assert states(world) == ["fully", "fully", "fully"]
+
+
+def test_the_rest_of_a_half_applied_series(world: World) -> None:
+    module = world.top / MODULE
+    git(module, "am", "--quiet", series_of(world, MODULE_SERIES)[0])
+    status = world.drwa("status")
+    assert status.code == 1
+    assert f"{module}: partly applied" in status.out
+    assert "0002-Call-the-policy: not applied" in status.out
+    applied = world.drwa("apply")
+    assert applied.code == 0
+    assert "1 of 2 patches are there already" in applied.out
+    assert states(world)[0] == "fully"
+
+
+def test_squashed_series_is_known_by_content(world: World) -> None:
+    module = world.top / MODULE
+    original = git(module, "rev-parse", "HEAD^{tree}")
+    git(module, "apply", "--index", *series_of(world, MODULE_SERIES))
+    commit(module, "All at once")
+    assert states(world)[0] == "fully"
+    assert "applied by hand, without a commit of its own" in world.drwa("status").out
+    assert "all patches are there already" in world.drwa("apply").out
+    assert world.drwa("revert").code == 0
+    assert git(module, "rev-parse", "HEAD^{tree}") == original
+    assert states(world)[0] == "none"
+
+
+def test_half_a_patch_applied_by_hand(world: World) -> None:
+    module = world.top / MODULE
+    write(module / POLICY, (DEVICE / "drwa").read_text())
+    commit(module, "Something of that name")
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert f"{POLICY} already exists" in done.err
+    git(module, "revert", "--no-edit", "HEAD")
+    text = git(module, "apply", "--include=tests/*", "--index", series_of(world, MODULE_SERIES)[0])
+    assert text == ""
+    commit(module, "A part")
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert "a part of it is there already: undo what was applied by hand" in done.err
+
+
+def test_uncommitted_half_is_refused_by_name(world: World) -> None:
+    git(world.top / MODULE, "apply", *series_of(world, MODULE_SERIES))
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert f"has uncommitted changes: {SERVICE}: commit them" in done.err
+
+
+def test_edited_commit_and_later_changes_are_told(world: World) -> None:
+    world.drwa("apply")
+    module = world.top / MODULE
+    write(module / SERVICE, (module / SERVICE).read_text().replace("dumpDrwa", "dumpAll"))
+    git(module, "commit", "--all", "--amend", "--no-edit", "--quiet")
+    kernel = world.top / KERNEL
+    write(kernel / "net/drwa/law.c", "no law\n")
+    commit(kernel, "Lawless")
+    status = world.drwa("status")
+    assert "0002-Call-the-policy: applied, and the commit was edited since" in status.out
+    assert "kernel/6.12/0001-tcp-the-law: later commits changed its lines" in status.out
+    reverted = world.drwa("revert")
+    assert reverted.code == 1
+    assert "0001-tcp-the-law cannot be taken back, later commits changed its lines" in reverted.err
+
+
+def test_uncommitted_changes_are_told_by_status(world: World) -> None:
+    world.drwa("apply")
+    (world.top / KERNEL / TCP).write_text("mine\n")
+    status = world.drwa("status")
+    assert f"{TCP}: changed by hand, not committed" in status.out
+    assert world.drwa("status", "--json").report["projects"][2]["uncommitted"] == [TCP]
+
+
+def test_another_version_has_to_be_taken_out_first(world: World) -> None:
+    world.drwa("apply")
+    patch = Path(series_of(world, MODULE_SERIES)[1])
+    patch.write_text(patch.read_text().replace("tellDrwa", "askDrwa"))
+    assert states(world)[0] == "another version"
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert "has another version of the series: run `drwa revert` first" in done.err
+    assert world.drwa("revert").code == 0
+    assert world.drwa("apply").code == 0
+    assert "askDrwa" in (world.top / MODULE / SERVICE).read_text()
+
+
+def test_revert_below_other_commits(world: World) -> None:
+    module = world.top / MODULE
+    world.drwa("apply")
+    replace_line(module / SERVICE, 5, "    mine(5);\n")
+    mine = commit(module, "Mine")
+    done = world.drwa("revert")
+    assert done.code == 0
+    assert "other commits follow the series: added commits that take it back" in done.out
+    assert git(module, "rev-parse", "HEAD~2").strip() == mine
+    text = (module / SERVICE).read_text()
+    assert "mine(5)" in text and "Drwa" not in text
+    assert not (module / POLICY).exists()
+    assert states(world) == ["none", "none", "none"]
+    assert world.drwa("revert").out.count("nothing to take out") == 3
+    assert world.drwa("apply").code == 0
+    assert states(world)[0] == "fully"
+    assert "mine(5)" in (module / SERVICE).read_text()
+
+
+def test_git_revert_is_known(world: World) -> None:
+    world.drwa("apply")
+    git(world.top / BASE, "revert", "--no-edit", "HEAD")
+    assert states(world) == ["fully", "none", "fully"]
+    assert world.drwa("apply").code == 0
+    assert "key(DRWA)" in (world.top / BASE / CARRIER).read_text()
+
+
+# What is refused: (what to spoil, the words of the one line, the exit code).
+
+
+def dirty(world: World) -> None:
+    (world.top / BASE / CARRIER).write_text("mine\n")
+
+
+def staged(world: World) -> None:
+    dirty(world)
+    git(world.top / BASE, "add", CARRIER)
+
+
+def in_the_way(world: World) -> None:
+    write(world.top / MODULE / POLICY, "mine\n")
+
+
+def rebasing(world: World) -> None:
+    (world.top / BASE / ".git/rebase-merge").mkdir()
+
+
+def not_git(world: World) -> None:
+    shutil.rmtree(world.top / BASE / ".git")
+
+
+def empty_repository(world: World) -> None:
+    shutil.rmtree(world.top / BASE / ".git")
+    git(world.top / BASE, "init", "--quiet")
+
+
+def part_of_another(world: World) -> None:
+    shutil.rmtree(world.top / BASE / ".git")
+    git(world.top / "aosp", "init", "--quiet")
+    commit(world.top / "aosp", "All in one")
+
+
+def old_release(world: World) -> None:
+    write(world.top / BASE / "core/java/android/os/Build.java", BUILD_13)
+    commit(world.top / BASE, "Android 13")
+
+
+def old_kernel(world: World) -> None:
+    replace_line(world.top / KERNEL / "Makefile", 1, "PATCHLEVEL = 6\n")
+    commit(world.top / KERNEL, "6.6")
+
+
+def no_kernel(world: World) -> None:
+    (world.top / KERNEL / "Makefile").unlink()
+
+
+def index_locked(world: World) -> None:
+    (world.top / KERNEL / ".git/index.lock").touch()
+
+
+def no_tree(world: World) -> None:
+    shutil.rmtree(world.top / "aosp")
+
+
+def empty_tree(world: World) -> None:
+    shutil.rmtree(world.top / "aosp")
+    (world.top / "aosp").mkdir()
+
+
+BUILD_13 = "public static final int TIRAMISU = 33;\n"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words", "code"),
+    [
+        (dirty, f"has uncommitted changes: {CARRIER}: commit them or put them away", 1),
+        (staged, f"has uncommitted changes: {CARRIER}: commit them or put them away", 1),
+        (in_the_way, "is in the way of the series: move it away", 1),
+        (rebasing, "a rebase is under way: finish or abort it", 1),
+        (index_locked, "index.lock exists: another git is at work there", 1),
+        (not_git, "is no git tree: get it with `repo sync` or git clone", 2),
+        (empty_repository, "has no commit: check out a branch first", 2),
+        (part_of_another, "is a part of the git tree", 2),
+        (no_kernel, "holds no kernel source: name the folder that has its Makefile", 2),
+        (no_tree, "no such folder", 2),
+        (empty_tree, "does not tell its Android release", 2),
+        (old_release, "is Android 13", 77),
+        (old_kernel, "is Linux 6.6", 77),
+    ],
+)
+def test_refused(world: World, spoil: Callable[[World], None], words: str, code: int) -> None:
+    spoil(world)
+    before = everything(world.top)
+    done = world.drwa("apply")
+    assert done.code == code
+    assert words in done.err
+    assert done.err.count("\n") <= 2
+    assert "Traceback" not in done.err
+    # Objects that nothing refers to may stay.
+    after = {name: content for name, content in everything(world.top).items() if name in before}
+    assert after == before
+
+
+def test_untracked_files_elsewhere_may_lie_about(world: World) -> None:
+    write(world.top / MODULE / "notes.txt", "mine\n")
+    assert world.drwa("apply").code == 0
+    assert world.drwa("revert").code == 0
+    assert (world.top / MODULE / "notes.txt").read_text() == "mine\n"
+
+
+def test_usage(world: World) -> None:
+    for words in [], ["apply"], ["applly", *world.trees], ["apply", "--host", "C", *world.trees]:
+        done = world.run(*words)
+        assert done.code == 2
+        assert "usage: drwa" in done.err
+    assert world.run("--help").code == 0
+
+
+def test_branch_and_linked_worktree_and_detached_head(world: World, tmp_path: Path) -> None:
+    kernel = world.top / KERNEL
+    git(kernel, "checkout", "--quiet", "-b", "topic")
+    git(kernel, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
+    before = git(kernel, "rev-parse", "HEAD")
+    linked = ["--kernel", str(tmp_path / "linked")]
+    assert world.run("apply", *linked).code == 0
+    assert world.run("status", *linked, "--json").report["projects"][0]["applied"] == "fully"
+    assert git(kernel, "rev-parse", "topic") == before
+    assert world.run("apply", "--kernel", str(kernel)).code == 0
+    assert git(kernel, "rev-parse", "topic") == git(tmp_path / "linked", "rev-parse", "HEAD")
+    assert git(kernel, "branch", "--show-current") == "topic\n"
+    assert world.run("revert", *linked).code == 0
+    assert git(tmp_path / "linked", "rev-parse", "HEAD") == before
+
+
+def test_kleaf_checkout(world: World) -> None:
+    (world.top / "workspace").mkdir()
+    (world.top / KERNEL).rename(world.top / "workspace/common")
+    done = world.run("apply", "--kernel", str(world.top / "workspace"))
+    assert done.code == 0
+    assert str(world.top / "workspace/common") in done.out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "release"),
+    [
+        ("build/make/core/version_defaults.mk", "  PLATFORM_SDK_VERSION := 34\n", "14"),
+        (
+            "build/release/build_config/ap2a.scl",
+            '    value("RELEASE_PLATFORM_SDK_VERSION", "34"),\n',
+            "14",
+        ),
+        (
+            "build/release/flag_values/ap3a/RELEASE_PLATFORM_SDK_VERSION.textproto",
+            'value: {\n  string_value: "35"\n}\n',
+            "15",
+        ),
+        (
+            "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/14/x",
+            "",
+            "14",
+        ),
+    ],
+)
+def test_android_release(world: World, tmp_path: Path, name: str, text: str, release: str) -> None:
+    write(tmp_path / "aosp" / name, text)
+    done = world.run("check", "--aosp", str(tmp_path / "aosp"), "--json")
+    # Either there are no projects, or no series for that release.
+    assert done.code in (2, 77)
+    if release == "14":
+        assert "is Android 14" in done.report["error"]
+    else:
+        assert done.report["error"].endswith("name the root of a tree")
+
+
+def test_lunched_release_counts(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from drwatool.trees import detect_android
+
+    folder = tmp_path / "build/release"
+    flag = "RELEASE_PLATFORM_SDK_VERSION"
+    write(folder / "build_config/ap2a.scl", f'value("{flag}", "34"),\n')
+    write(folder / f"flag_values/ap3a/{flag}.textproto", 'string_value: "35"\n')
+    for config, release in ("ap2a", "14"), ("ap3a", "15"):
+        monkeypatch.setenv("TARGET_RELEASE", config)
+        assert detect_android(tmp_path).name == release
+
+
+def test_slow_git_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(plumbing, "PROGRESS_S", 0.001)
+    plumbing.open_repository(world.top / KERNEL)
+    assert f"drwa: {world.top / KERNEL}: git rev-parse, 0 s" in capsys.readouterr().err
+
+
+def test_older_pythons_understand_the_entry() -> None:
+    source = (DEVICE / "drwa").read_text()
+    ast.parse(source, feature_version=(3, 7))
+    assert source.index("version_info") < source.index("import main")
+
+
+def test_entry_runs_without_site_packages(world: World) -> None:
+    done = subprocess.run(
+        ["/usr/bin/python3", "-I", "-S", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"],
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip("/usr/bin/python3 is older than 3.11")
+    ran = world.run("check", *world.trees, prefix=("/usr/bin/python3", "-S"))
+    assert ran.code == 0
