@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 DEVICE = Path(__file__).resolve().parents[1]
 MODULE = "aosp/packages/modules/Connectivity"
 BASE = "aosp/frameworks/base"
@@ -185,6 +187,16 @@ def build(top: Path) -> World:
     return World(top)
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("template")).top
+
+
+@pytest.fixture
+def world(template: Path, tmp_path: Path) -> World:
+    return copy(template, tmp_path / "world")
+
+
 def copy(template: Path, top: Path) -> World:
     """A world to spoil, whose indexes know its files."""
     shutil.copytree(template, top, symlinks=True)
@@ -195,8 +207,10 @@ def copy(template: Path, top: Path) -> World:
 
 
 def _install(top: Path) -> None:
-    (top / "device").mkdir(parents=True)
-    shutil.copy(DEVICE / "drwa", top / "device")
+    for folder in "doc", "results":
+        (top / "device" / folder).mkdir(parents=True)
+    for name in "drwa", "check-trees", "matrix":
+        shutil.copy(DEVICE / name, top / "device")
     shutil.copytree(DEVICE / "drwatool", top / "device/drwatool")
     write(top / "frameworks/releases.toml", RELEASES)
     write(top / "kernel/lines.toml", LINES)

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_trees import DEVICE, KERNEL, MODULE, World, build, commit, copy, write
+import small_trees
+from small_trees import DEVICE, KERNEL, MODULE, World, commit, copy, write
 
 from drwalab import kernels
 from drwatool import doctor
 
+template = small_trees.template
+
 PRODUCT = "vendor/drwa/device/product"
 PHONE = "aosp/device/maker/phone"
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("template")).top
 
 
 @pytest.fixture(scope="session")

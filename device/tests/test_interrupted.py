@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import small_trees
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_trees import (
@@ -20,7 +21,6 @@ from small_trees import (
     MODULE,
     SERVICE,
     World,
-    build,
     copy,
     git,
     write,
@@ -29,20 +29,13 @@ from small_trees import (
 from drwatool import git as plumbing
 from drwatool import series, transaction, trees
 
+template = small_trees.template
+world = small_trees.world
+
 # What the tool does to the disk, and the gits that it starts for that.
 STEPS = ("os.link", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod")
 WRITERS = ("unpack-objects", "read-tree", "checkout-index", "update-ref", "update-index")
 ENOSPC = OSError(28, "No space left on device")
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("template")).top
-
-
-@pytest.fixture
-def world(template: Path, tmp_path: Path) -> World:
-    return copy(template, tmp_path / "world")
 
 
 def is_step(event: str, arguments: tuple[Any, ...]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import small_trees
 from small_trees import (
     BASE,
     CARRIER,
@@ -18,9 +19,7 @@ from small_trees import (
     SERVICE,
     TCP,
     World,
-    build,
     commit,
-    copy,
     everything,
     git,
     replace_line,
@@ -29,15 +28,8 @@ from small_trees import (
 
 from drwatool import git as plumbing
 
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("template")).top
-
-
-@pytest.fixture
-def world(template: Path, tmp_path: Path) -> World:
-    return copy(template, tmp_path / "world")
+template = small_trees.template
+world = small_trees.world
 
 
 def states(world: World) -> list[str]:
