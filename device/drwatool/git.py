@@ -26,6 +26,7 @@ OPTIONS = [
     *("-c", "apply.ignoreWhitespace=no"),
     *("-c", "core.quotePath=false"),
     *("-c", "advice.mergeConflict=false"),
+    *("-c", "log.showSignature=false"),
 ]
 
 

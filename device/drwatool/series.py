@@ -5,6 +5,7 @@ Everything is made in a scratch index with scratch objects; the project stays as
 """
 
 import hashlib
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from drwatool.trees import Project
 
 # Commits of the first parents' chain that are searched; the content is looked at in any case.
 DEPTH = 1000
+SUBMODULE = "160000"
+# A commit's headers in the words of git mailinfo.
+HEADERS = "Author: %an%nEmail: %ae%nDate: %aD%nSubject: %s"
 IN_PROGRESS = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase or `git am`",
@@ -91,6 +95,7 @@ class Change:
     old: str
     new: str
     pack: bytes  # the objects that the project lacks
+    files: list[tuple[str, bool, bool]]  # paths, and whether they were and will be there
     notes: list[str]
 
     @property
@@ -313,11 +318,12 @@ def plan_revert(project: Project, repository: Repository) -> Change:
         tip = inspection.head
         scratch.git("read-tree", tip)
         for found in inspection.commits:
-            mail = scratch.git("format-patch", "-1", "--stdout", found.commit)
-            tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), mail)
+            shown = scratch.line("show", "--no-patch", f"--format={HEADERS}", found.commit)
+            headers = _headers(shown)
+            tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), headers)
         for patch in by_hand:
             text = patch.path.read_bytes()
-            tip = _take_back(scratch, tip, patch.name, text, text)
+            tip = _take_back(scratch, tip, patch.name, text, _mail(scratch, text)[0])
         notes = ["other commits follow the series: added commits that take it back"]
         return _change(project, repository, scratch, inspection.head, tip, notes)
 
@@ -332,7 +338,29 @@ def _change(
 ) -> Change:
     objects = scratch.git("rev-list", "--objects", new, f"^{old}")
     pack = scratch.git("pack-objects", "--stdout", "--quiet", text=objects) if objects else b""
-    return Change(project, repository, old, new, pack, notes)
+    return Change(project, repository, old, new, pack, _changed_files(scratch, old, new), notes)
+
+
+def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, bool, bool]]:
+    """Paths with whether they were and will be there; ConflictError if one cannot be changed."""
+    found = []
+    tree_diff = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new]
+    fields = scratch.git(*tree_diff).decode().split("\0")
+    for entry, name in zip(fields[0::2], fields[1::2], strict=False):
+        before, after = entry.split()[0].removeprefix(":"), entry.split()[1]
+        if SUBMODULE in (before, after):
+            raise ConflictError(f"{scratch.folder}: {name} is a submodule")
+        was, will = int(before) != 0, int(after) != 0
+        path = scratch.folder / name
+        if not was and os.path.lexists(path):
+            raise ConflictError(f"{path} is in the way of the series: move it away")
+        if was and not os.path.lexists(path):
+            raise ConflictError(f"{path} is not checked out (a sparse tree?): check it out")
+        # Replacing it would not need its own permission; whoever took it away meant something.
+        if was and not path.is_symlink() and not os.access(path, os.W_OK):
+            raise ConflictError(f"{path} is read-only: chmod u+w, or run as its owner")
+        found.append((name, was, will))
+    return found
 
 
 def _add(scratch: Repository, parent: str, patch: Patch) -> tuple[str, str]:
@@ -361,10 +389,13 @@ def _mail(scratch: Repository, text: bytes) -> tuple[dict[str, str], str]:
     """The headers and the text of a patch."""
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
         message = Path(name) / "message"
-        command = ["mailinfo", "--encoding=UTF-8", str(message), "/dev/null"]
+        command = ["mailinfo", "--no-scissors", "--encoding=UTF-8", str(message), "/dev/null"]
         information = scratch.git(*command, text=text).decode()
-        lines = [line.split(": ", 1) for line in information.splitlines() if line]
-        return dict(lines), message.read_text()
+        return _headers(information), message.read_text()
+
+
+def _headers(text: str) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in text.splitlines() if line)
 
 
 def _commit_tree(scratch: Repository, parent: str, message: str, headers: dict[str, str]) -> str:
@@ -381,8 +412,10 @@ def _commit_tree(scratch: Repository, parent: str, message: str, headers: dict[s
     return committing.git("commit-tree", "-p", parent, tree, text=message.encode()).decode().strip()
 
 
-def _take_back(scratch: Repository, parent: str, name: str, diff: bytes, mail: bytes) -> str:
-    """A commit without what `diff` added; `mail` is the patch, perhaps of another version."""
+def _take_back(
+    scratch: Repository, parent: str, name: str, diff: bytes, headers: dict[str, str]
+) -> str:
+    """A commit without what `diff` added; the headers are those of the commit that added it."""
     try:
         _apply(scratch, diff, "--reverse")
     except GitError as error:
@@ -391,7 +424,6 @@ def _take_back(scratch: Repository, parent: str, name: str, diff: bytes, mail: b
             f"{scratch.folder}: {name} cannot be taken back, later commits changed its lines: "
             f"{where}: revert those first"
         ) from None
-    headers, _ = _mail(scratch, mail)
     message = f'Revert "{headers["Subject"]}"\n\nDrwa-Revert: {name}\n'
     return _commit_tree(scratch, parent, message, headers)
 

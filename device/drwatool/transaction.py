@@ -32,7 +32,6 @@ from drwatool.git import GitError, Repository, index_locked, locked, open_reposi
 from drwatool.series import Change
 
 RESERVE_BYTES = 256 * 1024
-SUBMODULE = "160000"
 
 
 @dataclass(frozen=True)
@@ -89,12 +88,11 @@ class Switch:
         (self.state / "reserve").write_bytes(b"\0" * RESERVE_BYTES)
         if change.pack:
             git("unpack-objects", "-q", text=change.pack)
-        files = self._changed_files(change)
         shutil.copyfile(self.index, self.state / "index.new")
         scratch = self.repository.with_environment(GIT_INDEX_FILE=str(self.state / "index.new"))
         # Without a look at the files: they follow.
         scratch.git("read-tree", "-i", "-m", change.old, change.new)
-        self._stage(scratch, [name for name, _, will in files if will])
+        self._stage(scratch, [name for name, _, will in change.files if will])
         os.link(self.index, self.state / "index.old")
         journal = Journal(
             folders,
@@ -103,34 +101,13 @@ class Switch:
             (self.repository.try_git("symbolic-ref", "--quiet", "HEAD") or b"").decode().strip(),
             [
                 File(name, was, will, self._stamp(self.work / "new" / name) if will else ())
-                for name, was, will in files
+                for name, was, will in change.files
             ],
-            self._folders_to_make([name for name, was, _ in files if not was]),
+            self._folders_to_make([name for name, was, _ in change.files if not was]),
         )
         draft = self.state / "journal.part"
         draft.write_text(json.dumps(asdict(journal)))
         draft.rename(self.state / "journal")
-
-    def _changed_files(self, change: Change) -> list[tuple[str, bool, bool]]:
-        """Paths with whether they were and will be there; ConflictError if one is in the way."""
-        found = []
-        tree_diff = ["diff-tree", "-r", "-z", "--raw", "--no-renames", change.old, change.new]
-        fields = self.repository.git(*tree_diff).decode().split("\0")
-        for entry, name in zip(fields[0::2], fields[1::2], strict=False):
-            before, after = entry.split()[0].removeprefix(":"), entry.split()[1]
-            if SUBMODULE in (before, after):
-                raise DrwaError(f"{self.repository.folder}: {name} is a submodule")
-            was, will = int(before) != 0, int(after) != 0
-            path = self.repository.folder / name
-            if not was and os.path.lexists(path):
-                raise ConflictError(f"{path} is in the way of the series: move it away")
-            if was and not os.path.lexists(path):
-                raise ConflictError(f"{path} is not checked out (a sparse tree?): check it out")
-            # Replacing it would not need its own permission; whoever took it away meant something.
-            if was and not path.is_symlink() and not os.access(path, os.W_OK):
-                raise ConflictError(f"{path} is read-only: chmod u+w, or run as its owner")
-            found.append((name, was, will))
-        return found
 
     def _stage(self, scratch: Repository, names: list[str]) -> None:
         """Checks files out to .drwa/new/, with the permissions of the files that they replace."""

@@ -408,11 +408,12 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
 def test_refused(world: World, spoil: Callable[[World], None], words: str, code: int) -> None:
     spoil(world)
     before = everything(world.top)
-    done = world.drwa("apply")
-    assert done.code == code
-    assert words in done.err
-    assert done.err.count("\n") <= 2
-    assert "Traceback" not in done.err
+    for command in "check", "apply":
+        done = world.drwa(command)
+        assert done.code == code
+        assert words in done.err
+        assert done.err.count("\n") <= 2
+        assert "Traceback" not in done.err
     # Objects that nothing refers to may stay.
     after = {name: content for name, content in everything(world.top).items() if name in before}
     assert after == before
