@@ -509,7 +509,7 @@ def test_slow_git_is_named(
 ) -> None:
     monkeypatch.setattr(plumbing, "PROGRESS_S", 0.001)
     plumbing.open_repository(world.top / KERNEL)
-    assert f"drwa: {world.top / KERNEL}: git rev-parse, 0 s" in capsys.readouterr().err
+    assert f"drwa: {world.top / KERNEL}: git rev-parse, " in capsys.readouterr().err
 
 
 def test_older_pythons_understand_the_entry() -> None:
