@@ -15,6 +15,8 @@ TOP = Path(__file__).resolve().parents[2]
 FRAMEWORKS = TOP / "frameworks"
 KERNEL_PROJECT = "kernel"
 HOSTS = ("A", "B")
+# The version that INetd was frozen at for the last platform release of each Android.
+INETD_VERSIONS = {14: "14", 15: "15", 17: "16"}
 
 
 @dataclass(frozen=True)
@@ -179,10 +181,10 @@ def _of_api(aosp: Path) -> Choice | None:
 
 
 def _of_module(aosp: Path) -> Choice | None:
-    """INetd froze version 14 for Android 14's last platform release, 15 for Android 15's."""
     name = "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface"
     version = max((int(path.name) for path in (aosp / name).glob("[0-9]*")), default=0)
-    return Choice(str(version), f"its INetd is version {version}") if version in (14, 15) else None
+    release = INETD_VERSIONS.get(version)
+    return Choice(release, f"its INetd is version {version}") if release else None
 
 
 def _search(path: Path, pattern: str) -> str | None:

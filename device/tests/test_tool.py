@@ -473,9 +473,9 @@ def test_kleaf_checkout(world: World) -> None:
             "15",
         ),
         (
-            "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/14/x",
+            "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/17/x",
             "",
-            "14",
+            "16",
         ),
     ],
 )
@@ -484,8 +484,8 @@ def test_android_release(world: World, tmp_path: Path, name: str, text: str, rel
     done = world.run("check", "--aosp", str(tmp_path / "aosp"), "--json")
     # Either there are no projects, or no series for that release.
     assert done.code in (2, 77)
-    if release == "14":
-        assert "is Android 14" in done.report["error"]
+    if release != "15":
+        assert f"is Android {release}" in done.report["error"]
     else:
         assert done.report["error"].endswith("name the root of a tree")
 
