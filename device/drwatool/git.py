@@ -134,11 +134,14 @@ def run(command: list[str], folder: Path, environment: dict[str, str], text: byt
             stderr=subprocess.PIPE,
             pass_fds=_locks,
         ) as process:
+            left: bytes | None = text
             while True:
                 try:
-                    output, complaints = process.communicate(text, timeout=PROGRESS_S)
+                    output, complaints = process.communicate(left, timeout=PROGRESS_S)
                     break
                 except subprocess.TimeoutExpired:
+                    # Python keeps what is still to be sent.
+                    left = None
                     seconds = time.monotonic() - started
                     print(f"drwa: {folder}: git {verb}, {seconds:.0f} s", file=sys.stderr)
     except FileNotFoundError:

@@ -71,6 +71,7 @@ class Inspection:
     """What of a series is there at a commit."""
 
     head: str
+    patches: list[Patch]
     states: dict[str, State]  # by the patch's name
     commits: list[Found]  # newest first, without those that were reverted
     outdated: list[Found]  # of another version of the series
@@ -178,9 +179,8 @@ def inspect(project: Project, repository: Repository) -> Inspection:
         commits.append(found)
         if patch is None or patch.id != found.shipped_id:
             outdated.append(found)
-    inspection = Inspection(
-        head, dict.fromkeys(by_name, State.ABSENT), commits, outdated, changed_since=[]
-    )
+    states = dict.fromkeys(by_name, State.ABSENT)
+    inspection = Inspection(head, patches, states, commits, outdated, changed_since=[])
     for found in commits:
         if found in outdated:
             continue
@@ -190,7 +190,7 @@ def inspect(project: Project, repository: Repository) -> Inspection:
             found.merged_id: State.MERGED,
         }.get(actual, State.EDITED)
     if not outdated:
-        _look_at_content(inspection, repository, patches)
+        _look_at_content(inspection, repository)
     return inspection
 
 
@@ -215,6 +215,8 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             continue
         head, _, message = entry.partition("\n")
         commit, *parents = head.split()
+        if commit in reverted:
+            continue
         reverted.update(re.findall(r"^Drwa-Revert: (\S+)$", message, re.MULTILINE))
         reverted.update(re.findall(r"This reverts commit ([0-9a-f]{40})", message))
         trailer = re.search(r"^Drwa-Series: (\S+)$", message, re.MULTILINE)
@@ -224,8 +226,8 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             name, shipped = same[commit].name, same[commit].id
         else:
             continue
-        if name in reverted or commit in reverted:
-            reverted.discard(name)
+        if name in reverted:
+            reverted.remove(name)
         elif name not in {other.name for other in found}:
             merged = _trailer(message, "Drwa-Merged-Id")
             found.append(Found(commit, tuple(parents), name, shipped, merged))
@@ -237,12 +239,12 @@ def _trailer(message: str, name: str) -> str:
     return found[1] if found else ""
 
 
-def _look_at_content(inspection: Inspection, repository: Repository, patches: list[Patch]) -> None:
+def _look_at_content(inspection: Inspection, repository: Repository) -> None:
     """Takes the patches back from the last one on, in a scratch index, as far as that goes."""
     commits = {found.name: found.commit for found in inspection.commits}
     with repository.scratch() as scratch:
         scratch.git("read-tree", inspection.head)
-        for patch in reversed(patches):
+        for patch in reversed(inspection.patches):
             known = commits.get(patch.name)
             if known:
                 try:
@@ -284,7 +286,7 @@ def plan_apply(project: Project, repository: Repository) -> Change:
         raise ConflictError(
             f"{project.folder} has another version of the series: run `drwa revert` first"
         )
-    patches = read_patches(project, repository)
+    patches = inspection.patches
     absent = [patch for patch in patches if inspection.states[patch.name] is State.ABSENT]
     notes = []
     if 0 < len(absent) < len(patches):
@@ -309,7 +311,7 @@ def plan_revert(project: Project, repository: Repository) -> Change:
         tip = left.pop(tip).parents[0]
     by_hand = [
         patch
-        for patch in reversed(read_patches(project, repository))
+        for patch in reversed(inspection.patches)
         if inspection.states.get(patch.name) is State.BY_HAND
     ]
     with repository.scratch() as scratch:

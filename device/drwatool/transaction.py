@@ -205,16 +205,15 @@ class Switch:
                 old.replace(target)
 
     def _refuse_edited(self, file: File) -> None:
-        """The new file may have been edited between the interruption and now."""
+        """What we put or removed may have been written between the interruption and now."""
         target, new, old = self._places(file)
-        if not file.will or os.path.lexists(new) or not os.path.lexists(target):
+        if not os.path.lexists(target) or (file.was and not os.path.lexists(old)):
             return
-        if file.was and not os.path.lexists(old):
+        if file.will and (os.path.lexists(new) or self._stamp(target) == file.stamp):
             return
-        if self._stamp(target) != file.stamp:
-            raise ConflictError(
-                f"{target} was edited after drwa had been interrupted: move it away, run again"
-            )
+        raise ConflictError(
+            f"{target} was edited after drwa had been interrupted: move it away, run again"
+        )
 
     def tidy(self) -> None:
         """The end of either way. Without the journal, what is left is only there to be removed."""
@@ -367,8 +366,8 @@ def carry_out(changes: list[Change], progress: Callable[[str], None]) -> None:
         try:
             if switches and (switches[0].state / "done").exists():
                 _tidy_all(switches)
-                raise
-            _all_back(switches)
+            else:
+                _all_back(switches)
         except (OSError, DrwaError) as second:
             print(f"drwa: the way back is not complete: {second}", file=sys.stderr)
             print("drwa: run drwa again, it continues there", file=sys.stderr)

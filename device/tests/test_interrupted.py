@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from small_trees import (
     KERNEL,
     MODULE,
+    POLICY,
     SERVICE,
     World,
     copy,
@@ -149,14 +150,16 @@ def test_every_step(
     assert patched > 5
 
 
-def half_switched(world: World) -> None:
+def half_switched(
+    world: World, which: Callable[..., series.Change] = series.plan_apply, commits: int = 3
+) -> None:
     """Leaves what a kill leaves after the first project was switched, ahead of the second one."""
 
     def second_lock(event: str, arguments: tuple[Any, ...]) -> bool:
         return event == "os.link" and str(arguments[1]) == f"{world.top / KERNEL}/.git/index.lock"
 
-    assert fail_at(1, kill, plan(world, series.plan_apply), second_lock) == -signal.SIGKILL
-    assert git(world.top / MODULE, "rev-list", "--count", "HEAD") == "3\n"
+    assert fail_at(1, kill, plan(world, which), second_lock) == -signal.SIGKILL
+    assert git(world.top / MODULE, "rev-list", "--count", "HEAD") == f"{commits}\n"
 
 
 @pytest.mark.parametrize("command", ["check", "status", "apply", "revert", "doctor"])
@@ -182,6 +185,15 @@ def test_edits_after_a_kill_are_kept(world: World) -> None:
     assert edited.read_text() == "mine\n"
     edited.rename(world.top / "mine")
     assert world.drwa("status").code == 0
+
+
+def test_files_written_where_a_killed_revert_removed_some_are_kept(world: World) -> None:
+    move(world, series.plan_apply)
+    half_switched(world, series.plan_revert, commits=1)
+    write(world.top / MODULE / POLICY, "mine\n")
+    done = world.drwa("status")
+    assert done.code == 1
+    assert (world.top / MODULE / POLICY).read_text() == "mine\n"
 
 
 def test_commits_after_a_kill_are_kept(world: World) -> None:

@@ -2,6 +2,7 @@
 """What the tool does to trees that are as they should be, and to those that are not."""
 
 import ast
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from small_trees import (
     commit,
     everything,
     git,
+    numbered,
     replace_line,
     write,
 )
@@ -318,6 +320,9 @@ def test_git_revert_is_known(world: World) -> None:
     world.drwa("apply")
     git(world.top / BASE, "revert", "--no-edit", "HEAD")
     assert states(world) == ["fully", "none", "fully"]
+    git(world.top / BASE, "revert", "--no-edit", "HEAD")
+    assert states(world) == ["fully", "fully", "fully"]
+    git(world.top / BASE, "revert", "--no-edit", "HEAD")
     assert world.drwa("apply").code == 0
     assert "key(DRWA)" in (world.top / BASE / CARRIER).read_text()
 
@@ -508,8 +513,10 @@ def test_slow_git_is_named(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(plumbing, "PROGRESS_S", 0.001)
-    plumbing.open_repository(world.top / KERNEL)
-    assert f"drwa: {world.top / KERNEL}: git rev-parse, " in capsys.readouterr().err
+    text = numbered("line", 10_000).encode()
+    hashed = plumbing.open_repository(world.top / KERNEL).git("hash-object", "--stdin", text=text)
+    assert hashed.decode().strip() == hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
+    assert f"drwa: {world.top / KERNEL}: git hash-object, " in capsys.readouterr().err
 
 
 def test_older_pythons_understand_the_entry() -> None:
