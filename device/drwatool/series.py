@@ -242,8 +242,11 @@ def _trailer(message: str, name: str) -> str:
 def _look_at_content(inspection: Inspection, repository: Repository) -> None:
     """Takes the patches back from the last one on, in a scratch index, as far as that goes."""
     commits = {found.name: found.commit for found in inspection.commits}
+    files = sorted({name for patch in inspection.patches for name in patch.files})
     with repository.scratch() as scratch:
-        scratch.git("read-tree", inspection.head)
+        # The whole tree would take seconds for some projects.
+        entries = scratch.git("ls-tree", "-z", inspection.head, "--", *files)
+        scratch.git("update-index", "-z", "--index-info", text=entries)
         for patch in reversed(inspection.patches):
             known = commits.get(patch.name)
             if known:
@@ -384,7 +387,7 @@ def _commit(scratch: Repository, parent: str, patch: Patch, text: bytes) -> str:
     if merged and merged[0][0] != patch.id:
         trailers += f"Drwa-Merged-Id: {merged[0][0]}\n"
     message = f"{headers['Subject']}\n\n{body.rstrip()}\n{trailers}"
-    return _commit_tree(scratch, parent, message, headers)
+    return _commit_tree(scratch, parent, tree, message, headers)
 
 
 def _mail(scratch: Repository, text: bytes) -> tuple[dict[str, str], str]:
@@ -400,8 +403,10 @@ def _headers(text: str) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in text.splitlines() if line)
 
 
-def _commit_tree(scratch: Repository, parent: str, message: str, headers: dict[str, str]) -> str:
-    """Commits the index. The same base and patch give the same commit, whoever runs this and when.
+def _commit_tree(
+    scratch: Repository, parent: str, tree: str, message: str, headers: dict[str, str]
+) -> str:
+    """Commits a tree. The same base and patch give the same commit, whoever runs this and when.
 
     The commit is no older than its parent: git's walks take that for granted.
     """
@@ -409,7 +414,6 @@ def _commit_tree(scratch: Repository, parent: str, message: str, headers: dict[s
     variables = {"GIT_AUTHOR_DATE": headers["Date"], "GIT_COMMITTER_DATE": committed}
     for role in "AUTHOR", "COMMITTER":
         variables |= {f"GIT_{role}_NAME": headers["Author"], f"GIT_{role}_EMAIL": headers["Email"]}
-    tree = scratch.line("write-tree")
     committing = scratch.with_environment(**variables)
     return committing.git("commit-tree", "-p", parent, tree, text=message.encode()).decode().strip()
 
@@ -427,7 +431,7 @@ def _take_back(
             f"{where}: revert those first"
         ) from None
     message = f'Revert "{headers["Subject"]}"\n\nDrwa-Revert: {name}\n'
-    return _commit_tree(scratch, parent, message, headers)
+    return _commit_tree(scratch, parent, scratch.line("write-tree"), message, headers)
 
 
 def _failed(said: str) -> list[str]:
