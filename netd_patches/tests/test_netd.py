@@ -27,7 +27,8 @@ def run(*command: str | Path) -> str:
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout[-4000:]
+    # Both ends: a fuzzer names its seed first.
+    assert done.returncode == 0, f"{done.stdout[:1000]}\n...\n{done.stdout[-4000:]}"
     return done.stdout
 
 

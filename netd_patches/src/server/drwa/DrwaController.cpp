@@ -45,7 +45,7 @@ bool isInterfaceName(const std::string& name) {
     });
 }
 
-// Of two names that are none, one could end a line of a log, or a message.
+// Text of a client's or the kernel's, which may have ends of lines, for a message.
 std::string printable(const std::string& name) {
     std::string text;
     for (const unsigned char c : name) {
@@ -71,6 +71,7 @@ Result<void> checkNames(const std::vector<std::string>& ifNames) {
 
 std::vector<std::string> namesOf(const std::vector<DrwaLambda>& lambdas) {
     std::vector<std::string> ifNames;
+    ifNames.reserve(lambdas.size());
     for (const DrwaLambda& lambda : lambdas) ifNames.push_back(lambda.ifName);
     return ifNames;
 }
@@ -100,7 +101,7 @@ Result<void> DrwaController::reset() {
 
 Result<void> DrwaController::setLambdas(const std::vector<DrwaLambda>& lambdas) {
     std::lock_guard guard(mMutex);
-    const auto result = setAll(lambdas);
+    auto result = setAll(lambdas);
     if (result.ok()) {
         mDone++;
     } else {
