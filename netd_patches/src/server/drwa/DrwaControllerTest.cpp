@@ -254,6 +254,24 @@ TEST_F(DrwaControllerTest, CallsDoNotMix) {
     EXPECT_FALSE(mixed);
 }
 
+TEST_F(DrwaControllerTest, InterfacesComeAndGo) {
+    std::atomic<bool> done = false;
+    std::thread flapping([&] {
+        while (!done) {
+            mProc.addKnob("rmnet1");
+            mProc.removeInterface("rmnet1");
+        }
+    });
+    for (int i = 0; i < 1000; i++) {
+        auto reset = mController.reset();
+        EXPECT_TRUE(reset.ok()) << reset.error().message();
+        auto lambdas = mController.getLambdas();
+        EXPECT_TRUE(lambdas.ok()) << lambdas.error().message();
+    }
+    done = true;
+    flapping.join();
+}
+
 TEST_F(DrwaControllerTest, DumpShowsConnectionsBelowTheirInterface) {
     const auto lines = dump();
     const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");

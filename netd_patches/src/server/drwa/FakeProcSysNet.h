@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,8 +57,11 @@ class FakeProcSysNet {
         CHECK_EQ(rmdir(conf(ifName).c_str()), 0);
     }
 
+    // In one step, so that nobody reads an empty knob.
     void write(const std::string& ifName, const std::string& content) {
-        CHECK(base::WriteStringToFile(content, knob(ifName)));
+        const std::string next = knob(ifName) + ".next";
+        CHECK(base::WriteStringToFile(content, next));
+        CHECK_EQ(rename(next.c_str(), knob(ifName).c_str()), 0);
     }
 
     // What a knob holds; empty without it.
