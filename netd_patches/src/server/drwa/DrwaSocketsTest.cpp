@@ -211,7 +211,8 @@ TEST(DrwaSocketsTest, UnknownAttributes) {
     auto parsed = parse(socketMessage(
             diagMessage(AF_INET, "192.0.2.1", "198.51.100.1"),
             attribute(99, "12345") +
-                    attribute(INET_DIAG_INFO, infoBytes(tcpInfo(), kInfoBytesWithWindow, 50000))));
+                    attribute(INET_DIAG_INFO, infoBytes(tcpInfo(), kInfoBytesWithWindow, 50000)) +
+                    attribute(99, std::string(kInfoBytesWithWindow, 'x'))));
     EXPECT_EQ(parsed.sockets.at(0).windowBytes, 50000u);
 }
 
@@ -246,7 +247,7 @@ TEST(DrwaSocketsTest, EveryCutIsNoticed) {
 
 TEST(DrwaSocketsTest, LengthsThatLie) {
     for (const uint32_t length : {0u, 15u, UINT32_MAX}) {
-        std::string datagram = v4Socket();
+        std::string datagram = netlink(NLMSG_NOOP, "abc");
         memcpy(datagram.data() + offsetof(nlmsghdr, nlmsg_len), &length, sizeof(length));
         EXPECT_FALSE(parse(datagram).done.ok()) << length;
     }
