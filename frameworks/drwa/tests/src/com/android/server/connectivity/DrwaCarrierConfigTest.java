@@ -192,7 +192,6 @@ public class DrwaCarrierConfigTest {
         start();
         assertEquals("λ=1.50: carrier 1989", readLambda(150));
         mTelephony.setConfig(SUB, true, 200);
-        mTelephony.announceConfig(SUB);
         mContext.sendBroadcast(new Intent(CarrierConfigManager.ACTION_CARRIER_CONFIG_CHANGED));
         shadowOf(Looper.getMainLooper()).idle();
         assertEquals(1, mChanges);
