@@ -35,8 +35,10 @@
 /* The honest part, see settles(). */
 #define FIRST_WND	131070u
 #define BLOCK_RTTS	32
-/* Three DRAINs: a queue may hide a wrong base from the first two. */
-#define SETTLE_US	30000000u
+/* Two DRAINs, each due within 15 s, as a queue may hide a wrong base from the
+ * first one; and the time that a queue takes to go.
+ */
+#define SETTLE_US	40000000u
 #define SETTLE_LAMBDA	125
 #define SETTLE_BLOCKS	4
 #define STAY_BLOCKS	4
