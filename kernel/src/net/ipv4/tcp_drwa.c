@@ -114,18 +114,6 @@ void __tcp_drwa_connected(struct sock *sk)
 		__tcp_drwa_rtt_sample(sk, tp->srtt_us >> 3);
 }
 
-static void tcp_drwa_set_rcvbuf(struct sock *sk, int rcvbuf)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
-	if (tp->window_clamp < tcp_win_from_space(sk, sk->sk_rcvbuf))
-		return;
-	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
-	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
-	tp->rcv_ssthresh = min(tp->rcv_ssthresh, tp->window_clamp);
-}
-
 /* The window bounds what is in flight. The buffer is there for what loss
  * recovery holds back and an application that pauses leaves unread; stock's is
  * as large as the queue that it fills made it.
@@ -133,22 +121,15 @@ static void tcp_drwa_set_rcvbuf(struct sock *sk, int rcvbuf)
 static void tcp_drwa_grow_rcvbuf(struct sock *sk)
 {
 	int rcvbuf = tcp_drwa_rmem_max(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tcp_sk(sk)->drwa.wnd && rcvbuf > sk->sk_rcvbuf)
-		tcp_drwa_set_rcvbuf(sk, rcvbuf);
-}
-
-/* Auto-tuning goes on from a window of twice what a round brings, and a window
- * takes half of the space or more (tcp_adv_win_scale 1).
- */
-static void tcp_drwa_release(struct sock *sk)
-{
-	struct drwa *d = &tcp_sk(sk)->drwa;
-	u64 rcvbuf = max_t(u64, (u64)d->wnd * 4, atomic_read(&sk->sk_rmem_alloc));
-
-	if (d->wnd && rcvbuf < sk->sk_rcvbuf)
-		tcp_drwa_set_rcvbuf(sk, rcvbuf);
-	drwa_reset(d, tcp_drwa_law());
+	if (!tp->drwa.wnd || rcvbuf <= sk->sk_rcvbuf)
+		return;
+	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
+	if (tp->window_clamp < tcp_win_from_space(sk, sk->sk_rcvbuf))
+		return;
+	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
 }
 
 void __tcp_drwa_space_adjust(struct sock *sk)
@@ -164,7 +145,7 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 	dev = tcp_drwa_sk_dev(sk);
 	lambda = dev ? READ_ONCE(dev->lambda) : 0;
 	if (!lambda || d->law != tcp_drwa_law()) {
-		tcp_drwa_release(sk);
+		drwa_reset(d, tcp_drwa_law());
 		goto unlock;
 	}
 	if (!d->lambda)
