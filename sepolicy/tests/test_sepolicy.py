@@ -150,7 +150,7 @@ def test_labels_are_of_what_the_code_names(file: str, source: str, constant: str
     assert re.findall(r"^([^#\s]\S*)", labels, re.MULTILINE) == named
 
 
-@pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP names no tree")
+@pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP=DIR names no real tree")
 def test_real_tree() -> None:
     done = check(SEPOLICY, Path(os.environ["AOSP"]) / "system/sepolicy")
     assert done.returncode == 0, done.stdout + done.stderr

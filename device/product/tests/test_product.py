@@ -87,7 +87,7 @@ def test_product_with_service(tree: Path, tool: str) -> None:
     }
 
 
-@pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP names no tree")
+@pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP=DIR names no real tree")
 @pytest.mark.parametrize("name", ["drwa.mk", "drwa_service.mk", "lineage/product.mk"])
 def test_real_product_configuration(tree: Path, name: str) -> None:
     """The functions of a real tree in place of the stub."""
