@@ -169,7 +169,7 @@ def _lab_files() -> dict[str, bytes]:
 
 
 def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
-    """The lab's patches; a line may have a form of its own of any of them."""
+    """The lab's patches; a line may have a form of its own of any of them, or none: empty."""
     own = dict(_read_patches(GUEST_DIR / "patches" / line.name))
     return [(name, own.get(name, data)) for name, data in _read_patches(GUEST_DIR / "patches")]
 
