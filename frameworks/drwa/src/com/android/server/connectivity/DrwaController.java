@@ -155,15 +155,19 @@ public class DrwaController {
             // Checked first, because a VPN also has the transports of what it runs over
             if (nc.hasTransport(TRANSPORT_VPN)) return "vpn over unknown networks";
             boolean cellular = false;
+            boolean test = false;
             for (int transport : nc.getTransportTypes()) {
                 if (transport == TRANSPORT_CELLULAR) {
                     cellular = true;
-                } else if (transport != TRANSPORT_TEST) {
+                } else if (transport == TRANSPORT_TEST) {
+                    test = true;
+                } else {
                     return nameOf(transport);
                 }
             }
             if (!cellular) return "unknown transport";
-            if (!nc.hasCapability(NET_CAPABILITY_INTERNET)) return "no internet access";
+            // ConnectivityService takes the capability away from tests' networks
+            if (!test && !nc.hasCapability(NET_CAPABILITY_INTERNET)) return "no internet access";
             if (getSubId(nc) == INVALID_SUBSCRIPTION_ID) return "no subscription";
             return null;
         }

@@ -4,6 +4,7 @@ package com.android.server.connectivity;
 
 import static android.net.NetworkCapabilities.NET_CAPABILITY_IMS;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_MMS;
+import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_RESTRICTED;
 import static android.net.NetworkCapabilities.TRANSPORT_BLUETOOTH;
 import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
 import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
@@ -28,6 +29,7 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.Looper;
 import android.os.PersistableBundle;
+import android.os.Process;
 import android.util.Log;
 import com.sun.management.ThreadMXBean;
 import java.io.PrintWriter;
@@ -185,7 +187,13 @@ public class DrwaControllerTest {
     @Test
     public void testNetworkThatSaysToBeCellularIsCellular() {
         start();
-        connect(CELL, cellular(SUB, TRANSPORT_TEST), link(TUN));
+        final NetworkCapabilities nc =
+                new NetworkCapabilities.Builder(cellular(SUB, TRANSPORT_TEST))
+                        .removeCapability(NET_CAPABILITY_NOT_RESTRICTED)
+                        .build();
+        // As ConnectivityService does, which leaves no internet access
+        nc.restrictCapabilitiesForTestNetwork(Process.SHELL_UID);
+        connect(CELL, nc, link(TUN));
         assertEquals(LAMBDA, mNetd.getKnob(TUN));
     }
 
