@@ -141,13 +141,9 @@ def detect_android(aosp: Path) -> Choice:
     return found
 
 
-def api_level(release: str) -> int:
-    """Android 14 is 34, and each release since was one more."""
-    return int(release) + 20
-
-
 def _of_level(level: str, where: str) -> Choice:
-    return Choice(str(int(level) - api_level("0")), f"{where} says API level {level}")
+    names = {str(known): release for release, known in releases()["api_levels"].items()}
+    return Choice(names.get(level, "of another API level"), f"{where} says API level {level}")
 
 
 def _of_build(aosp: Path) -> Choice | None:

@@ -23,6 +23,10 @@ TCP = "net/ipv4/tcp_output.c"
 IDENTITY = [*("-c", "user.name=Builder"), *("-c", "user.email=builder@example.org")]
 
 RELEASES = """\
+[api_levels]
+14 = 34
+15 = 35
+16 = 36
 [projects.packages_modules_Connectivity]
 path = "packages/modules/Connectivity"
 host = "A"

@@ -406,7 +406,7 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (no_kernel, "holds no kernel source: name the folder that has its Makefile", 2),
         (no_tree, "no such folder", 2),
         (empty_tree, "does not tell its Android release", 2),
-        (old_release, "is Android 13", 77),
+        (old_release, "is Android of another API level (frameworks/base", 77),
         (old_kernel, "is Linux 6.6", 77),
     ],
 )

@@ -11,6 +11,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -108,6 +109,18 @@ def test_missing_and_unknown_patches(frameworks: Path) -> None:
         "releases.toml does not know frameworks/patches/packages_modules_Connectivity/17" in found
     )
     assert "packages_modules_Connectivity/15 is not numbered" in found
+
+
+def test_maven_has_a_profile_for_every_release() -> None:
+    """Maven cannot read the table, so pom.xml says once more what it says."""
+    pom = {"": "http://maven.apache.org/POM/4.0.0"}
+    found = {}
+    for profile in ElementTree.parse(FRAMEWORKS / "pom.xml").iterfind(".//profile", pom):
+        name = profile.findtext("id", "", pom).removeprefix("android-")
+        found[name] = int(profile.findtext("properties/android.sdk", "0", pom))
+    table = tomllib.loads((FRAMEWORKS / "releases.toml").read_text())
+    assert found == table["api_levels"]
+    assert table["releases"].keys() == table["api_levels"].keys()
 
 
 @pytest.mark.parametrize("patch", HOOKS, ids=lambda path: path.parent.name)
