@@ -239,3 +239,27 @@ def test_room_is_for_no_tick(tick_us: int) -> None:
         law.round()
     assert law.phase == HOLD
     assert law.link.room_us == 0
+
+
+@pytest.mark.parametrize("segments", [4.5, 7.5, 14.7])
+def test_drain_leaves_few_segments_alone(segments: float) -> None:
+    """The sender rounds down to whole segments; an eighth off as well would cost one or two."""
+    download = Download(125)
+    download.base_us = int(segments * MSS * 8e6 / RATE_BPS)
+    download.connect()
+    drained = []
+    for _ in range(2000):
+        download.rtt()
+        if download.law.phase == DRAIN:
+            drained.append(download.law.wnd)
+    assert drained
+    assert min(drained) >= int(segments) * MSS
+
+
+def test_a_queue_of_long_ago_is_not_shared() -> None:
+    """What another one saw for a moment, some RTTs ago, is no part of a new one's base."""
+    download = settled(50_000, 125)
+    link = download.law.link
+    link.set_queue(40_000, download.law.now_us)
+    download.run(0.3)
+    assert 0 < link.q_us < 20_000

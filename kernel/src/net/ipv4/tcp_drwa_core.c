@@ -100,6 +100,9 @@
 /* Twenty connections at 10 Mb/s and 50 ms have two segments each. */
 #define DELAY_DRAIN_FLOOR_MSS	2
 
+/* At 1 Mb/s and 100 ms an eighth less of eight segments costs two. */
+#define DELAY_DRAIN_FEW_MSS	16
+
 /* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. */
 #define DELAY_QUEUE_MIN_US	4000
 
@@ -414,10 +417,14 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 	return true;
 }
 
-/* Tells the link's other connections the queue that this one sees. */
-static void delay_share(struct drwa_link *l, u32 now_us, u32 q_us)
+/* Tells the link's other connections the queue that this one sees: the longest
+ * that one of them saw in the last RTT. What they saw before, a new one would
+ * take off its base for good.
+ */
+static void delay_share(const struct drwa *d, struct drwa_link *l, u32 now_us,
+			u32 q_us)
 {
-	if (q_us < READ_ONCE(l->q_us) && link_fresh(now_us, READ_ONCE(l->q_seen_us)))
+	if (q_us < READ_ONCE(l->q_us) && now_us - READ_ONCE(l->q_seen_us) < d->rtt_us)
 		return;
 	WRITE_ONCE(l->q_us, q_us);
 	WRITE_ONCE(l->q_seen_us, now_us);
@@ -486,7 +493,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		}
 		if ((full && q_us >= target_us / 2) || wnd > d->wnd)
 			d->wnd = wnd;
-		delay_share(l, now_us, q_us);
+		delay_share(d, l, now_us, q_us);
 		if (full && !ahead)
 			delay_judge(d, delay_bytes(rate, q_us), max(wnd - d->cwnd, floor),
 				    delay_bytes(rate, DELAY_TICK_US));
@@ -500,7 +507,9 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		d->drain_q_us = q_us;
 		d->strikes = 0;
 	}
-	d->wnd = max(d->cwnd - d->cwnd / 8, DELAY_DRAIN_FLOOR_MSS * mss);
+	/* Senders round down to whole segments, which are an eighth of few. */
+	wnd = d->cwnd < DELAY_DRAIN_FEW_MSS * mss ? d->cwnd : d->cwnd - d->cwnd / 8;
+	d->wnd = max(wnd, DELAY_DRAIN_FLOOR_MSS * mss);
 }
 
 /**
