@@ -39,6 +39,7 @@ LINK_KEYS = (
     "keep_alive",
     "arrival",
     "think_s",
+    "probe_interval_ms",
 )
 
 

@@ -158,6 +158,7 @@ def agent_spec(spec: RunSpec) -> str:
         f"duration_us {spec.duration_us}",
         f"flows {spec.flows}",
         f"flow_gap_us {spec.flow_gap_us}",
+        f"probe_us {spec.probe_us}",
         " ".join(["reader", spec.reader.kind, *map(str, spec.reader.numbers)]),
         f"cc {spec.cc}",
         *_objects(spec),

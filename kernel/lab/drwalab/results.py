@@ -161,6 +161,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "keep_alive": spec.keep_alive,
         "arrival": spec.arrival,
         "think_s": spec.think_us / 1e6,
+        "probe_interval_ms": spec.probe_us / 1e3,
         "events": [str(event) for event in spec.events],
         "ipv6": spec.ipv6,
     }

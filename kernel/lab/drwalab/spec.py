@@ -55,6 +55,7 @@ DEFAULTS: dict[str, Any] = {
     "arrival": "think",
     "think": "2s",
     "reader": "fast",
+    "probe-interval": "50ms",
     "seed": 1,
 }
 
@@ -216,6 +217,7 @@ class RunSpec:
     keep_alive: bool
     arrival: str
     think_us: int
+    probe_us: int
     events: tuple[Event, ...]
     ipv6: bool
     seed: int
@@ -274,6 +276,8 @@ class RunSpec:
         if self.object_bytes:
             words += ["--arrival", self.arrival, "--think", units.show_time(self.think_us)]
         words += self.sockets.words()
+        if self.probe_us != units.parse_time_us(DEFAULTS["probe-interval"]):
+            words += ["--probe-interval", units.show_time(self.probe_us)]
         for event in self.events:
             words += ["--event", str(event)]
         flags = {
@@ -370,6 +374,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         keep_alive=bool(options.get("keep-alive")),
         arrival=options.choice("arrival", ARRIVALS),
         think_us=options.parse("think", units.parse_time_us),
+        probe_us=options.positive("probe-interval", units.parse_time_us),
         events=_events(options.get("event") or []),
         ipv6=bool(options.get("ipv6")),
         seed=options.whole("seed", 0, (1 << 64) - 1),

@@ -1253,6 +1253,8 @@ static void parse_spec(const char *path)
 			parse_request(value);
 		else if (!strcmp(line, "flow_gap_us"))
 			spec.flow_gap_us = atoll(value);
+		else if (!strcmp(line, "probe_us"))
+			spec.probe_us = atoll(value);
 		else if (!strcmp(line, "think_us"))
 			spec.think_us = atoll(value);
 		else if (!strcmp(line, "keep_alive"))

@@ -28,6 +28,12 @@ def test_flows_start_one_after_another(run: Run) -> None:
     assert run("stock", **LINK, flows=3, buffer="100kB")["jain"] > result["jain"]
 
 
+@pytest.mark.parametrize(("interval", "count"), [(None, 100), ("500ms", 10)])
+def test_probes_are_as_many_as_asked_for(run: Run, interval: str | None, count: int) -> None:
+    result = run("drwa", rate="10mbit", duration="5s", probe_interval=interval)
+    assert result["rtt_ms"]["count"] == pytest.approx(count, abs=1)
+
+
 def test_poisson_objects(run: Run) -> None:
     """Requests do not wait for one another, each has a connection, and a queue delays them all."""
     web: dict[str, Any] = {"object": ["8kB", "64kB"], "arrival": "poisson", "think": "100ms"}
