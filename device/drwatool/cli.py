@@ -13,7 +13,7 @@ from typing import Any
 
 from drwatool import doctor
 from drwatool.errors import ConflictError, DrwaError, explained
-from drwatool.git import GitError, Repository, locked, open_repository
+from drwatool.git import Repository, locked, open_repository
 from drwatool.series import (
     Change,
     Inspection,
@@ -67,7 +67,7 @@ class Report:
             self.content |= {"error": error, "exit": code}
             print(json.dumps(self.content, indent=2))
         elif error:
-            print(f"drwa: {'; '.join(error.splitlines())}", file=sys.stderr)
+            print(f"drwa: {'; '.join(filter(None, error.splitlines()))}", file=sys.stderr)
         return code
 
 
@@ -106,19 +106,28 @@ def main(arguments: list[str] | None = None) -> int:
     options = made.parse_args(arguments)
     if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):
         made.error("name a tree: --aosp DIR, --kernel DIR, or both")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    if options.adb and options.command != "doctor":
+        made.error("--adb is for doctor")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # nohup has told it to ignore one.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     report = Report(options.command, options.json)
     try:
         return report.end(_run(options, report))
-    except GitError as error:
-        return report.end(error.code, f"{error.where}: {error}")
-    except DrwaError as error:
-        return report.end(error.code, str(error))
-    except OSError as error:
-        return report.end(DrwaError.code, explained(error))
-    except KeyboardInterrupt:
-        return report.end(INTERRUPTED, "interrupted")
+    except (DrwaError, OSError, KeyboardInterrupt) as error:
+        return report.end(*_failure(error))
+
+
+def _failure(error: DrwaError | OSError | KeyboardInterrupt) -> tuple[int, str]:
+    """The exit code, and what went wrong and what came of it."""
+    if isinstance(error, DrwaError):
+        code, what = error.code, str(error)
+    elif isinstance(error, OSError):
+        code, what = DrwaError.code, explained(error)
+    else:
+        code, what = INTERRUPTED, "interrupted"
+    return code, "\n".join([what, *getattr(error, "__notes__", [])])
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -197,7 +206,7 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
         return
     verb = {"revert": "taken out"}.get(command, "applied")
     for change in changes:
-        text = f"{len(change.project.patches)} patches {'can be ' if dry else ''}{verb}"
+        text = f"{_count(len(change.project.patches))} {'can be ' if dry else ''}{verb}"
         if change.empty:
             text = "nothing to take out" if command == "revert" else "all patches are there already"
         print(f"{change.project.folder}: {text}")
@@ -205,6 +214,10 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
             print(f"    {note}")
     if command == "apply" and not dry and not all(change.empty for change in changes):
         print(f"next: what else a build needs, see {TOP / 'device/README.md'}, then drwa doctor")
+
+
+def _count(patches: int) -> str:
+    return "1 patch" if patches == 1 else f"{patches} patches"
 
 
 def _status(opened: Opened, report: Report) -> int:

@@ -2,6 +2,21 @@
 """What can go wrong, and the exit code of each."""
 
 import errno
+import os
+
+NO_ACCESS = "run as the owner of the tree, or change its permissions"
+ADVICE = {
+    errno.ENOSPC: "free some room",
+    errno.EDQUOT: "free some of your quota",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f)",
+    errno.EACCES: NO_ACCESS,
+    errno.EPERM: f"{NO_ACCESS} (lsattr, chattr -i)",
+    errno.EROFS: "mount the file system writable",
+}
+# For EACCES, git has words of its own, too.
+ADVICE_ON_WORDS = {os.strerror(number): text for number, text in ADVICE.items()} | {
+    "insufficient permission": NO_ACCESS
+}
 
 
 class DrwaError(Exception):
@@ -28,12 +43,10 @@ class UnsupportedError(DrwaError):
 
 def explained(error: OSError) -> str:
     """One line with what to do, for what the file system refused."""
-    advice = {
-        errno.ENOSPC: "free some room",
-        errno.EDQUOT: "free some of your quota",
-        errno.EFBIG: "raise the limit on file sizes (ulimit -f)",
-        errno.EACCES: "run as the owner of the tree, or make it writable",
-        errno.EPERM: "run as the owner of the tree, or make it writable (lsattr, chattr -i)",
-        errno.EROFS: "mount the file system writable",
-    }.get(error.errno or 0, "then run again")
+    advice = ADVICE.get(error.errno or 0, "put that right, then run again")
     return f"{error.filename or 'a file'}: {error.strerror}: {advice}"
+
+
+def advised(said: str) -> str:
+    """What git said, with what to do about it where the file system refused something."""
+    return ": ".join([said, *(text for words, text in ADVICE_ON_WORDS.items() if words in said)])

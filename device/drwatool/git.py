@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from drwatool.errors import ConflictError, DrwaError, UsageError
+from drwatool.errors import ConflictError, DrwaError, UsageError, advised
 
 # A git that is slow for that long is named on stderr.
 PROGRESS_S = 5
@@ -31,11 +32,11 @@ OPTIONS = [
 
 
 class GitError(DrwaError):
-    """git failed; the text is what it said, `where` the project and the command."""
+    """git failed; `said` is all that it had to say."""
 
     def __init__(self, said: str, where: str) -> None:
-        super().__init__(said)
-        self.where = where
+        super().__init__(f"{where}: {advised(said)}")
+        self.said = said
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Repository:
 def open_repository(folder: Path) -> Repository:
     """The project whose work tree is `folder`; UsageError says why there is none."""
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder")
+        raise UsageError(f"{folder}: no such folder: put it back")
     found = Repository(folder, folder)
     try:
         top = Path(found.line("rev-parse", "--show-toplevel"))
@@ -97,6 +98,11 @@ def open_repository(folder: Path) -> Repository:
             ) from None
         if "must be run in a work tree" in str(error):
             raise UsageError(f"{folder} has no work tree: clone it, or name the clone") from None
+        if os.path.lexists(folder / ".git"):
+            raise UsageError(
+                f"{folder}/.git is damaged, or not yours to read: "
+                f"`git -C {folder} status` says more"
+            ) from None
         raise UsageError(f"{folder} is no git tree: get it with `repo sync` or git clone") from None
     if top.resolve() != folder.resolve():
         raise UsageError(f"{folder} is a part of the git tree {top}: a project's root is needed")
@@ -124,28 +130,33 @@ def run(command: list[str], folder: Path, environment: dict[str, str], text: byt
     }
     verb = command[1 + len(OPTIONS)]
     started = time.monotonic()
-    try:
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            env=inherited | environment | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=_locks,
-        ) as process:
-            left: bytes | None = text
-            while True:
-                try:
-                    output, complaints = process.communicate(left, timeout=PROGRESS_S)
-                    break
-                except subprocess.TimeoutExpired:
-                    # Python keeps what is still to be sent.
-                    left = None
-                    seconds = time.monotonic() - started
-                    print(f"drwa: {folder}: git {verb}, {seconds:.0f} s", file=sys.stderr)
-    except FileNotFoundError:
-        raise UsageError("git is missing: install it") from None
+    with ExitStack() as stack:
+        given: IO[bytes] | int = subprocess.DEVNULL
+        if text:
+            # No pipe: Python 3.11 forgets what is left to be sent when communicate() times out.
+            given = stack.enter_context(tempfile.TemporaryFile())
+            given.write(text)
+            given.seek(0)
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=inherited | environment | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=_locks,
+            )
+        except FileNotFoundError:
+            raise UsageError("git is missing: install it") from None
+        stack.enter_context(process)
+        while True:
+            try:
+                output, complaints = process.communicate(timeout=PROGRESS_S)
+                break
+            except subprocess.TimeoutExpired:
+                seconds = time.monotonic() - started
+                print(f"drwa: {folder}: git {verb}, {seconds:.0f} s", file=sys.stderr)
     if process.returncode:
         said = complaints.decode(errors="replace").strip()
         raise GitError(said or f"ended with {process.returncode}", f"{folder}: git {verb}")

@@ -343,7 +343,21 @@ def _change(
 ) -> Change:
     objects = scratch.git("rev-list", "--objects", new, f"^{old}")
     pack = scratch.git("pack-objects", "--stdout", "--quiet", text=objects) if objects else b""
-    return Change(project, repository, old, new, pack, _changed_files(scratch, old, new), notes)
+    files = _changed_files(scratch, old, new)
+    _refuse_hidden(repository, [name for name, was, _ in files if was])
+    return Change(project, repository, old, new, pack, files, notes)
+
+
+def _refuse_hidden(repository: Repository, names: list[str]) -> None:
+    """ConflictError for files whose edits git was told to overlook: they would be lost."""
+    listing = repository.git("ls-files", "-z", "-v", "--", *names).decode() if names else ""
+    for entry in filter(None, listing.split("\0")):
+        tag, name = entry.split(" ", 1)
+        if tag != "H":
+            raise ConflictError(
+                f"{repository.folder / name} is marked assume-unchanged or skip-worktree: "
+                f"git update-index --no-assume-unchanged --no-skip-worktree {name}"
+            )
 
 
 def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, bool, bool]]:
@@ -357,9 +371,10 @@ def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, b
             raise ConflictError(f"{scratch.folder}: {name} is a submodule")
         was, will = int(before) != 0, int(after) != 0
         path = scratch.folder / name
-        if not was and os.path.lexists(path):
+        there = _is_there(path)
+        if there and not was:
             raise ConflictError(f"{path} is in the way of the series: move it away")
-        if was and not os.path.lexists(path):
+        if was and not there:
             raise ConflictError(f"{path} is not checked out (a sparse tree?): check it out")
         # Replacing it would not need its own permission; whoever took it away meant something.
         if was and not path.is_symlink() and not os.access(path, os.W_OK):
@@ -368,13 +383,22 @@ def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, b
     return found
 
 
+def _is_there(path: Path) -> bool:
+    """os.path.lexists() takes a folder that it may not search for an empty one."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def _add(scratch: Repository, parent: str, patch: Patch) -> tuple[str, str]:
     """The commit of one patch on top of another, and what is to be said about it."""
     text = patch.path.read_bytes()
     try:
         how = _apply(scratch, text)
     except GitError as error:
-        raise ConflictError(_conflict(scratch, patch, str(error))) from None
+        raise ConflictError(_conflict(scratch, patch, error.said)) from None
     note = f"{patch.short}: the base has moved, {how}" if how else ""
     return _commit(scratch, parent, patch, text), note
 
@@ -425,7 +449,7 @@ def _take_back(
     try:
         _apply(scratch, diff, "--reverse")
     except GitError as error:
-        where = "; ".join(_failed(str(error))) or str(error).splitlines()[0]
+        where = "; ".join(_failed(error.said)) or error.said.splitlines()[0]
         raise ConflictError(
             f"{scratch.folder}: {name} cannot be taken back, later commits changed its lines: "
             f"{where}: revert those first"

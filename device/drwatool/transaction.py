@@ -21,13 +21,12 @@ import re
 import shutil
 import signal
 import stat
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from drwatool.errors import ConflictError, DrwaError
+from drwatool.errors import ConflictError, DrwaError, explained
 from drwatool.git import GitError, Repository, index_locked, locked, open_repository
 from drwatool.series import Change
 
@@ -347,7 +346,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def carry_out(changes: list[Change], progress: Callable[[str], None]) -> None:
-    """Moves every project to its new commit. When this raises, none has moved."""
+    """Moves every project to its new commit. When this raises, its notes say what came of it."""
     changes = [change for change in changes if not change.empty]
     if not changes:
         return
@@ -362,15 +361,18 @@ def carry_out(changes: list[Change], progress: Callable[[str], None]) -> None:
             progress(f"{switch.repository.folder}: switching")
             switch.forward()
         (switches[0].state / "done").touch()
-    except BaseException:
+    except BaseException as error:
         try:
             if switches and (switches[0].state / "done").exists():
                 _tidy_all(switches)
+                error.add_note("all was done already")
             else:
                 _all_back(switches)
+                error.add_note("nothing was changed")
         except (OSError, DrwaError) as second:
-            print(f"drwa: the way back is not complete: {second}", file=sys.stderr)
-            print("drwa: run drwa again, it continues there", file=sys.stderr)
+            why = explained(second) if isinstance(second, OSError) else second
+            error.add_note(f"the way back is not complete: {why}")
+            error.add_note("run drwa again, it continues there")
         raise
     # What cannot be removed now is removed by the next run.
     with suppress(OSError):

@@ -63,7 +63,7 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     release = line = None
     if aosp is not None:
         if not aosp.is_dir():
-            raise UsageError(f"{aosp}: no such folder")
+            raise UsageError(f"{aosp}: no such folder: name the root of an AOSP tree")
         release = Choice(android, "--android says so") if android else detect_android(aosp)
         table = releases()
         if release.name not in table["releases"]:
@@ -99,17 +99,24 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
 def android_patches(name: str, description: dict[str, Any], release: str) -> tuple[Path, ...]:
     """The series for a project, which [projects.<name>] describes."""
     folder = FRAMEWORKS / description.get("folder", "") / "patches" / name / release
-    return tuple(sorted(folder.glob("*.patch")))
+    return _patches(folder)
 
 
 def kernel_patches(line: str) -> tuple[Path, ...]:
-    return tuple(sorted((TOP / "kernel/patches" / line).glob("*.patch")))
+    return _patches(TOP / "kernel/patches" / line)
+
+
+def _patches(folder: Path) -> tuple[Path, ...]:
+    found = tuple(sorted(folder.glob("*.patch")))
+    if not found:
+        raise UsageError(f"{folder.resolve()} holds no patches: check this repository out whole")
+    return found
 
 
 def kernel_root(folder: Path) -> Path:
     """Kleaf checkouts keep the kernel itself in common/."""
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder")
+        raise UsageError(f"{folder}: no such folder: name the root of a kernel tree")
     for candidate in folder, folder / "common":
         if (candidate / "Kconfig").is_file() and (candidate / "Makefile").is_file():
             return candidate

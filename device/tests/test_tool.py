@@ -3,6 +3,7 @@
 
 import ast
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -351,6 +352,19 @@ def not_git(world: World) -> None:
     shutil.rmtree(world.top / BASE / ".git")
 
 
+def damaged_git(world: World) -> None:
+    (world.top / BASE / ".git/HEAD").unlink()
+
+
+def hidden_edit(world: World) -> None:
+    git(world.top / BASE, "update-index", "--assume-unchanged", CARRIER)
+    dirty(world)
+
+
+def incomplete_checkout(world: World) -> None:
+    shutil.rmtree(world.series("kernel/patches/6.12"))
+
+
 def empty_repository(world: World) -> None:
     shutil.rmtree(world.top / BASE / ".git")
     git(world.top / BASE, "init", "--quiet")
@@ -400,11 +414,14 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (in_the_way, "is in the way of the series: move it away", 1),
         (rebasing, "a rebase is under way: finish or abort it", 1),
         (index_locked, "index.lock exists: another git is at work there", 1),
+        (hidden_edit, f"{CARRIER} is marked assume-unchanged or skip-worktree: git update-", 1),
+        (damaged_git, ".git is damaged, or not yours to read: `git -C", 2),
+        (incomplete_checkout, "kernel/patches/6.12 holds no patches: check this repository", 2),
         (not_git, "is no git tree: get it with `repo sync` or git clone", 2),
         (empty_repository, "has no commit: check out a branch first", 2),
         (part_of_another, "is a part of the git tree", 2),
         (no_kernel, "holds no kernel source: name the folder that has its Makefile", 2),
-        (no_tree, "no such folder", 2),
+        (no_tree, "no such folder: name the root of an AOSP tree", 2),
         (empty_tree, "does not tell its Android release", 2),
         (old_release, "is Android of another API level (frameworks/base", 77),
         (old_kernel, "is Linux 6.6", 77),
@@ -432,7 +449,13 @@ def test_untracked_files_elsewhere_may_lie_about(world: World) -> None:
 
 
 def test_usage(world: World) -> None:
-    for words in [], ["apply"], ["applly", *world.trees], ["apply", "--host", "C", *world.trees]:
+    for words in (
+        [],
+        ["apply"],
+        ["applly", *world.trees],
+        ["apply", "--host", "C", *world.trees],
+        ["apply", "--adb", *world.trees],
+    ):
         done = world.run(*words)
         assert done.code == 2
         assert "usage: drwa" in done.err
@@ -509,10 +532,22 @@ def test_lunched_release_counts(
         assert detect_android(tmp_path).name == release
 
 
-def test_slow_git_is_named(
-    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def shadow_git(folder: Path, monkeypatch: pytest.MonkeyPatch, ahead: str) -> None:
+    """Puts a git into PATH that runs something ahead of the real one."""
+    write(folder / "git", f'#!/bin/sh\n{ahead}\nexec {shutil.which("git")} "$@"\n')
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_slow_git_is_named_and_gets_all_its_input(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(plumbing, "PROGRESS_S", 0.001)
+    monkeypatch.setattr(plumbing, "PROGRESS_S", 0.05)
+    shadow_git(tmp_path, monkeypatch, "sleep 0.2")
+    # More than a pipe takes while nobody reads.
     text = numbered("line", 10_000).encode()
     hashed = plumbing.open_repository(world.top / KERNEL).git("hash-object", "--stdin", text=text)
     assert hashed.decode().strip() == hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest()
@@ -523,6 +558,31 @@ def test_older_pythons_understand_the_entry() -> None:
     source = (DEVICE / "drwa").read_text()
     ast.parse(source, feature_version=(3, 7))
     assert source.index("version_info") < source.index("import main")
+
+
+def test_ctrl_c_while_the_entry_loads_the_rest() -> None:
+    source = (DEVICE / "drwa").read_text()
+    assert source.index("signal.SIG_DFL") < source.index("import main")
+
+
+def test_nohup(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hangup interrupts it, unless it was told not to mind."""
+    shadow_git(tmp_path, monkeypatch, "kill -HUP $PPID")
+    assert world.drwa("status").code == 130
+    assert world.run("status", *world.trees, prefix=("nohup",)).code == 0
+
+
+def test_patches_are_checked_out_as_they_are(world: World, tmp_path: Path) -> None:
+    """Whatever core.autocrlf says."""
+    shutil.copy(DEVICE.parent / ".gitattributes", world.top / "drwa")
+    git(world.top / "drwa", "init", "--quiet")
+    commit(world.top / "drwa", "As published")
+    clone = tmp_path / "clone"
+    options = ["--quiet", "--config=core.autocrlf=true"]
+    git(tmp_path, "clone", *options, f"{world.top}/drwa", str(clone))
+    for name in series_of(world, MODULE_SERIES):
+        path = Path(name)
+        assert (clone / path.relative_to(world.top / "drwa")).read_bytes() == path.read_bytes()
 
 
 def test_entry_runs_without_site_packages(world: World) -> None:
