@@ -89,7 +89,12 @@ def run(
 
 
 def run_script(
-    script: str, kernel: Kernel, agent: Path, files: Sequence[Path] = (), parameters: str = ""
+    script: str,
+    kernel: Kernel,
+    agent: Path,
+    files: Sequence[Path] = (),
+    parameters: str = "",
+    memory: str = MEMORY,
 ) -> Path:
     """Boot, run a shell script as root of the guest, and return the folder as run() does.
 
@@ -102,7 +107,7 @@ def run_script(
             shutil.copy(path, folder)
         cancel = threading.Event()
         with leased_cpu(cancel) as cpu:
-            command = [*_command(kernel, cpu, seed=1), *parameters.split()]
+            command = [*_command(kernel, cpu, 1, memory), *parameters.split()]
             _boot("script", command, folder, cancel, lambda _: None, SCRIPT_STALL_S)
     return folder
 
@@ -154,7 +159,7 @@ def _memory_folder(other: Path) -> Path:
     return other
 
 
-def _command(kernel: Kernel, cpu: int, seed: int) -> list[str]:
+def _command(kernel: Kernel, cpu: int, seed: int, memory: str = MEMORY) -> list[str]:
     """The guest's command line, for the run's folder as working folder.
 
     The kernel feeds it to its random numbers, so it may not depend on where files are.
@@ -175,7 +180,7 @@ def _command(kernel: Kernel, cpu: int, seed: int) -> list[str]:
         "con=null",
         "quiet",
         "loglevel=3",
-        f"mem={MEMORY}",
+        f"mem={memory}",
         "time-travel=inf-cpu",
         f"time-travel-start={START_NS}",
         f"labseed={seed}",

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system in a lab guest: what goes into the guest's folder, and what starts it there."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+sys.path.append(str(TOP / "netd_patches" / "tests"))
+
+import building  # noqa: E402
+
+HOSTS = ("A", "B")
+# For run_script(): a JVM with the classes of Android's framework.
+MEMORY = "1024M"
+# To be run as root of the guest, in the network name space that is to be the phone's.
+START = """\
+/tmp/out/commands init
+export PATH="/run/system:$PATH"
+"""
+
+ANDROID = "15"
+SDK = "35"
+OUT = TOP / "out" / "e2e"
+CLASSES = TOP / "out" / "frameworks" / f"android-{SDK}"
+MAIN = ["org.junit.runner.JUnitCore", "com.android.server.drwa.SystemServer"]
+
+
+class BuildError(Exception):
+    """Something that the system is made of does not build."""
+
+
+def files(host: str) -> list[Path]:
+    """What the guest's folder has to hold, up to date; host is "A" or "B"."""
+    assert host in HOSTS
+    folder = OUT / host
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {"host": host, "java": _java(), "main": MAIN}
+    _write(folder / "system.json", json.dumps(known))
+    return [
+        folder / "system.json",
+        HERE / "guest" / "commands",
+        _clock(),
+        building.make("drwa_netd"),
+    ]
+
+
+def _write(path: Path, text: str) -> None:
+    """In one step: others may be about to copy it."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
+        new.write(text)
+    Path(new.name).replace(path)
+
+
+def _run(command: list[str], cwd: Path = TOP) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if done.returncode:
+        raise BuildError(f"{' '.join(command[:3])} fails:\n{done.stdout.strip()[-3000:]}")
+    return done.stdout
+
+
+@cache
+def _clock() -> Path:
+    source, library = HERE / "guest" / "clock.c", OUT / "clock.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        _run(["gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", f"-o{library}", f"{source}"])
+    return library
+
+
+@cache
+def _java() -> list[str]:
+    """The JVM with its options; compiles what is to run in it."""
+    listing = OUT / "classpath"
+    _run(
+        [
+            *("mvn", "--quiet", "--batch-mode", "--no-transfer-progress"),
+            *("--file", "frameworks", f"-Pandroid-{ANDROID}"),
+            *("test-compile", "dependency:build-classpath", f"-Dmdep.outputFile={listing}"),
+        ]
+    )
+    libraries = listing.read_text().strip().split(":")
+    # Where Maven keeps the framework's classes, it keeps those for Robolectric, too.
+    plain = next(Path(path) for path in libraries if "/android-all/" in path)
+    framework = plain.parents[2] / "android-all-instrumented" / f"{plain.parent.name}-i7"
+    classes = [CLASSES / "classes", CLASSES / "test-classes", CLASSES / "monitor" / "classes.jar"]
+    return [
+        "java",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:-UsePerfData",
+        # A signal handler of the guest keeps no wider registers.
+        "-XX:UseAVX=2",
+        "-Xmx512m",
+        "-Dfile.encoding=UTF-8",
+        "-Djava.io.tmpdir=/tmp",
+        "-Duser.home=/tmp",
+        "--add-opens=java.base/java.io=ALL-UNNAMED",
+        f"-Drobolectric.enabledSdks={SDK}",
+        "-Drobolectric.offline=true",
+        f"-Drobolectric.dependency.dir={framework}",
+        "-classpath",
+        ":".join(map(str, [*classes, *libraries])),
+    ]

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net, IOemNetd's
+// two for lambda, what "dumpsys netd" prints of them, and the reset at the start. A unix-domain
+// socket stands in for binder:
+//
+//   request: the number of words, then the words; answer: an errno or 0, then a text.
+//
+// Everything ends with a NUL.
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <android-base/file.h>
+#include <android-base/parseint.h>
+#include <android-base/strings.h>
+#include <android-base/unique_fd.h>
+
+#include "DrwaController.h"
+
+using android::base::ErrnoError;
+using android::base::Error;
+using android::base::ParseInt;
+using android::base::Result;
+using android::base::unique_fd;
+using android::net::DrwaController;
+using android::net::DrwaLambda;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// As NetdNativeService and InterfaceController have it, with their errors.
+Result<std::string> pathOf(const std::string& version, const std::string& which,
+                           const std::string& ifName, const std::string& parameter) {
+    std::string path = "/proc/sys/net/";
+    if (version == "4") {
+        path += "ipv4/";
+    } else if (version == "6") {
+        path += "ipv6/";
+    } else {
+        return Error(EAFNOSUPPORT) << "Bad IP version";
+    }
+    if (which == "1") {
+        path += "conf/";
+    } else if (which == "2") {
+        path += "neigh/";
+    } else {
+        return Error(EINVAL) << "Bad category";
+    }
+    for (const std::string& part : {ifName, parameter}) {
+        if (part.empty() || part == "." || part == ".." || part.find('/') != std::string::npos) {
+            return Error(EINVAL) << "Bad path";
+        }
+    }
+    if (ifName == "all" || ifName == "default") return Error(EINVAL) << "Bad interface";
+    return path + ifName + "/" + parameter;
+}
+
+Result<std::string> getProcSysNet(const Words& words) {
+    auto path = pathOf(words[1], words[2], words[3], words[4]);
+    if (!path.ok()) return path.error();
+    std::string value;
+    if (!android::base::ReadFileToString(*path, &value)) return ErrnoError();
+    return android::base::Trim(value);
+}
+
+Result<std::string> setProcSysNet(const Words& words) {
+    auto path = pathOf(words[1], words[2], words[3], words[4]);
+    if (!path.ok()) return path.error();
+    if (!android::base::WriteStringToFile(words[5], *path)) return ErrnoError();
+    return "";
+}
+
+Result<std::string> setDrwaLambdas(DrwaController& controller, const Words& words) {
+    std::vector<DrwaLambda> lambdas;
+    for (size_t i = 1; i + 1 < words.size(); i += 2) {
+        DrwaLambda lambda = {words[i], 0};
+        if (!ParseInt(words[i + 1], &lambda.lambda)) return Error(EINVAL) << words[i + 1];
+        lambdas.push_back(lambda);
+    }
+    auto set = controller.setLambdas(lambdas);
+    if (!set.ok()) return set.error();
+    return "";
+}
+
+Result<std::string> getDrwaLambdas(const DrwaController& controller, const Words& words) {
+    auto lambdas = controller.getLambdas({words.begin() + 1, words.end()});
+    if (!lambdas.ok()) return lambdas.error();
+    std::string text;
+    for (const std::string& line : DrwaController::format(*lambdas, {})) text += line + "\n";
+    return text;
+}
+
+Result<std::string> call(DrwaController& controller, const Words& words) {
+    const std::string method = words.empty() ? "" : words[0];
+    if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(words);
+    if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(words);
+    if (method == "setDrwaLambdas" && words.size() % 2 == 1) {
+        return setDrwaLambdas(controller, words);
+    }
+    if (method == "getDrwaLambdas") return getDrwaLambdas(controller, words);
+    if (method == "dump" && words.size() == 1) {
+        std::string text;
+        controller.dump([&](const std::string& line) { text += line + "\n"; });
+        return text;
+    }
+    return Error(EOPNOTSUPP) << "No such call";
+}
+
+using Stream = std::unique_ptr<FILE, decltype(&fclose)>;
+
+std::optional<std::string> readWord(FILE* stream) {
+    std::string word;
+    for (int c; (c = getc(stream)) != EOF;) {
+        if (c == '\0') return word;
+        word += static_cast<char>(c);
+    }
+    return std::nullopt;
+}
+
+std::optional<Words> readWords(FILE* stream) {
+    const auto count = readWord(stream);
+    size_t left;
+    if (!count || !android::base::ParseUint(*count, &left)) return std::nullopt;
+    Words words;
+    while (left-- > 0) {
+        auto word = readWord(stream);
+        if (!word) return std::nullopt;
+        words.push_back(*word);
+    }
+    return words;
+}
+
+void serve(DrwaController& controller, unique_fd client) {
+    const Stream in(fdopen(dup(client), "r"), fclose);
+    while (const auto words = readWords(in.get())) {
+        auto result = call(controller, *words);
+        std::string answer = std::to_string(result.ok() ? 0 : result.error().code());
+        answer += '\0' + (result.ok() ? *result : result.error().message()) + '\0';
+        if (!android::base::WriteStringToFd(answer, client)) return;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char* argv[]) {
+    sockaddr_un address = {AF_UNIX, ""};
+    if (argc != 2 || strlen(argv[1]) >= sizeof(address.sun_path)) {
+        fprintf(stderr, "usage: drwa_netd SOCKET\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    DrwaController controller;
+    // As Controllers::init()
+    const auto reset = controller.reset();
+    if (!reset.ok()) fprintf(stderr, "netd: %s\n", reset.error().message().c_str());
+
+    strcpy(address.sun_path, argv[1]);
+    unlink(argv[1]);
+    const unique_fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+        listen(listener, SOMAXCONN) != 0) {
+        perror(argv[1]);
+        return 1;
+    }
+    for (;;) {
+        unique_fd client(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+        if (client != -1) std::thread(serve, std::ref(controller), std::move(client)).detach();
+    }
+}
