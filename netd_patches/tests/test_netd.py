@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import building
-import fuzzing
+import fuzz_netd
 
 SRC = building.NETD / "src" / "server"
 SOURCES = sorted(SRC.glob("drwa/*Test.cpp"))
@@ -80,12 +80,12 @@ def test_thread_safety() -> None:
     building.make("thread-safety")
 
 
-@pytest.mark.parametrize("name", list(fuzzing.FUZZERS))
+@pytest.mark.parametrize("name", list(fuzz_netd.FUZZERS))
 def test_fuzz(name: str, tmp_path: Path) -> None:
     """From the corpus that longer runs left."""
-    corpus = fuzzing.CORPUS / name
+    corpus = fuzz_netd.CORPUS / name
     assert len(list(corpus.iterdir())) > 20
-    executions, _ = fuzzing.fuzz(name, f"-runs={FUZZ_RUNS[name]}", tmp_path, corpus)
+    executions, _ = fuzz_netd.fuzz(name, f"-runs={FUZZ_RUNS[name]}", tmp_path, corpus)
     assert executions == FUZZ_RUNS[name]
 
 

@@ -136,7 +136,7 @@ libFuzzer with address and undefined behaviour sanitizers on {" and ".join(SOURC
 | fuzzer | input | executions | for a second of CPU time | edges | corpus |
 |---|---|--:|--:|--:|---|
 {rows}
-Repeat it with `netd_patches/tests/fuzzing.py --minutes {minutes:g} --record`.
+Repeat it with `netd_patches/tests/fuzz_netd.py --minutes {minutes:g} --record`.
 """
 
 
