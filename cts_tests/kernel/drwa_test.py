@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel with DRWA offers on the wire: the windows of a phone's downloads.
+
+Needs root, tun, network name spaces and the knob; what is missing is the reason of skipped tests.
+The links' rate and delay are made here, so nothing of the machine's speed is measured.
+
+DRWA_VIRTUAL_TIME=1 says that the clock waits for the machine. Two equal runs then offer the same to
+the byte, and have to.
+"""
+
+import itertools
+import os
+import statistics
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+
+import tun_peer
+from tun_peer import MAX_UNSCALED, Application, Interface, Link, Loop, Offer, Server
+
+RATE_BPS = 3e6
+RTT_S = 0.06
+# The law has its window by then. The first DRAIN, which lowers it for a moment, is not before the
+# seventh second, and not after the fifteenth.
+SETTLED_S = 2.0
+LOOK_S = 0.5
+TOLERANCE = 0.06
+# What the law adds where the queue was too short for a while, and takes back slowly
+ROOM = 0.35
+MTU = 1500
+# Least, first and largest receive buffer, bytes, as on a phone
+TCP_RMEM = "4096 131072 2097152"
+MAX_SCALE = 14
+# Of 16 MB, what a governed connection may have
+GOVERNED_SCALE = 9
+
+
+def setUpModule() -> None:
+    if not any(path.exists() for path in tun_peer.TUN_DEVICES):
+        raise unittest.SkipTest("no tun")
+    try:
+        tun_peer.enter_new_network()
+        tun_peer.keep_time()
+    except OSError as error:
+        raise unittest.SkipTest(str(error)) from None
+
+
+class Base:
+    """Hides the tests without a version of IP from those who load tests."""
+
+    class Windows(unittest.TestCase):
+        """An interface that is governed, rmnet_test0, and one that is not, wlan_test0."""
+
+        version: int
+
+        def setUp(self) -> None:
+            Path("/proc/sys/net/ipv4/tcp_rmem").write_text(TCP_RMEM)
+            self.loop = Loop()
+            self.servers: list[Server] = []
+            self.cell = self.interface("rmnet_test0", 1)
+            self.wifi = self.interface("wlan_test0", 2)
+            if not self.cell.knob.exists():
+                self.skipTest(f"this kernel lacks DRWA: no {self.cell.knob}")
+
+        def interface(self, name: str, number: int, mtu: int = MTU) -> Interface:
+            """Its link takes as many packets a second, whatever their size."""
+            link = Link(RATE_BPS * mtu / MTU, RTT_S)
+            interface = Interface(self.loop, name, number, link, mtu)
+            self.addCleanup(interface.close)
+            return interface
+
+        def set_lambda(self, hundredths: int, interface: Interface | None = None) -> None:
+            (interface or self.cell).knob.write_text(str(hundredths))
+
+        def application(self) -> Application:
+            application = Application(self.loop, self.version)
+            self.addCleanup(application.close)
+            return application
+
+        def server(
+            self, interface: Interface | None = None, timestamps: bool = True, scaling: bool = True
+        ) -> Server:
+            port = 8000 + len(self.servers)
+            interface = interface or self.cell
+            self.servers.append(Server(interface, self.version, port, timestamps, scaling))
+            return self.servers[-1]
+
+        def download(self, server: Server) -> Application:
+            """A connection that the phone opens; its server sends as soon as the loop runs."""
+            application = self.application()
+            application.connect(server)
+            return application
+
+        def offers(self, server: Server, seconds: float = LOOK_S) -> list[Offer]:
+            """Runs, and returns what was offered meanwhile."""
+            before = len(server.offers)
+            self.loop.run(seconds)
+            self.check_right_edges()
+            self.assertGreater(len(server.offers), before, "the phone is silent")
+            return server.offers[before:]
+
+        def window(self, server: Server, seconds: float = LOOK_S) -> float:
+            return statistics.median(offer.window for offer in self.offers(server, seconds))
+
+        def check_right_edges(self) -> None:
+            """What was offered once stays offered, RFC 9293, 3.8.6."""
+            for server in self.servers:
+                self.assertEqual(server.moved_back, [])
+
+        def law(self, server: Server, hundredths: int) -> float:
+            """The window of the law in bytes, on a link of constant rate.
+
+            λ bandwidth-delay products and the added segment, in the unit of the window's scale.
+            """
+            segment = server.mss + (12 if server.timestamps else 0)
+            window = hundredths / 100 * server.rate * server.link.rtt_s + segment
+            unit = 1 << server.scale
+            return -(-window // unit) * unit
+
+        def assert_law(self, server: Server, hundredths: int, more: float = TOLERANCE) -> None:
+            expected = self.law(server, hundredths)
+            window = self.window(server)
+            # Where the unit is large, the law's own window is rounded up or just not.
+            unit = 1 << server.scale
+            self.assertGreater(window, (1 - TOLERANCE) * expected - unit)
+            self.assertLess(window, (1 + more) * expected + unit)
+
+        def assert_stock(self, server: Server) -> None:
+            """Linux's own window, which only grows, soon beyond what the link holds."""
+            offers = self.offers(server)
+            self.assertGreater(offers[-1].window, 3 * self.law(server, 150))
+            windows = [offer.window for offer in offers]
+            self.assertEqual(windows, sorted(windows))
+
+        def follows_the_law(self, hundredths: int) -> None:
+            self.set_lambda(hundredths)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_law(server, hundredths)
+
+        def test_queue(self) -> None:
+            """The segments wait for half an RTT in a queue, with λ = 1.5."""
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            now_us = self.loop.now_us
+            self.loop.run(LOOK_S)
+            rtt_us = statistics.median(rtt_us for at_us, rtt_us in server.rtts_us if at_us > now_us)
+            self.assertAlmostEqual(rtt_us / 1e6, 1.5 * RTT_S, delta=0.2 * RTT_S)
+
+        def test_start_is_free(self) -> None:
+            """Until a queue shows, the window is Linux's own, which leaves slow start alone."""
+            offers: dict[int, list[tuple[int, int]]] = {}
+            for hundredths in 0, 125:
+                self.set_lambda(hundredths)
+                server = self.server()
+                application = self.download(server)
+                # Another round trip would fill the link.
+                seen = self.offers(server, 3 * RTT_S)
+                offers[hundredths] = [(offer.acked, offer.edge) for offer in seen[2:]]
+                application.close()
+                self.loop.run(1)
+            self.assertGreaterEqual(len(offers[0]), 8)
+            for (acked, edge), (_, governed) in zip(offers[0], offers[125], strict=True):
+                # Only the unit differs.
+                self.assertAlmostEqual(governed, edge, delta=1 << GOVERNED_SCALE, msg=f"{acked}")
+
+        def test_rate_falls(self) -> None:
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.cell.link.rate_bps = RATE_BPS / 2
+            self.loop.run(SETTLED_S)
+            self.assert_law(server, 150)
+
+        def test_shorter_path(self) -> None:
+            """RTT without the queue is learned anew, in two DRAINs of 8.4 s at most."""
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.cell.link.rtt_s = RTT_S / 2
+            self.loop.run(20)
+            self.assert_law(server, 150, more=ROOM)
+
+        def test_longer_path(self) -> None:
+            """As after a handover: the next DRAIN finds it, and then the window holds the path."""
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.cell.link.rtt_s = 4 * RTT_S
+            self.assertLess(self.window(server), server.rate * server.link.rtt_s)
+            self.loop.run(18)
+            self.assertGreater(self.window(server), server.rate * server.link.rtt_s)
+
+        def test_switched_on(self) -> None:
+            """While the queue is full: the window shrinks only as data arrives."""
+            server = self.server()
+            self.download(server)
+            self.loop.run(RTT_S * 8)
+            self.assert_stock(server)
+            self.set_lambda(150)
+            self.loop.run(9)
+            self.assert_law(server, 150, more=ROOM)
+
+        def test_switched_off(self) -> None:
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_law(server, 150)
+            self.set_lambda(0)
+            self.loop.run(SETTLED_S)
+            self.assert_stock(server)
+
+        def test_changed(self) -> None:
+            self.set_lambda(200)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.set_lambda(125)
+            self.loop.run(1)
+            self.assert_law(server, 125)
+            self.set_lambda(200)
+            self.loop.run(1)
+            # The queue, which is too short now, asks for room.
+            self.assertGreater(self.window(server), (1 - TOLERANCE) * self.law(server, 200))
+
+        def test_other_interface_is_stock(self) -> None:
+            """λ of one interface moves no window of another."""
+
+            def run() -> list[tuple[int, int]]:
+                server = self.server(self.wifi)
+                self.loop.run_to_whole_second()
+                application = self.download(server)
+                offers = [(offer.acked, offer.window) for offer in self.offers(server, 2)]
+                application.close()
+                self.loop.run(5)
+                return offers
+
+            stock = run()
+            self.set_lambda(150)
+            governed = self.server()
+            self.download(governed)
+            self.loop.run(SETTLED_S)
+            self.assert_law(governed, 150)
+            beside = run()
+            if os.environ.get("DRWA_VIRTUAL_TIME"):
+                self.assertEqual(beside, stock)
+            else:
+                self.assertAlmostEqual(beside[-1][1], stock[-1][1], delta=stock[-1][1] / 4)
+
+        def test_each_interface_has_its_own(self) -> None:
+            self.set_lambda(200)
+            self.set_lambda(125, self.wifi)
+            self.wifi.link.rate_bps = RATE_BPS / 2
+            servers = [self.server(), self.server(self.wifi)]
+            for server in servers:
+                self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_law(servers[0], 200)
+            self.assert_law(servers[1], 125)
+
+        def test_late_segments(self) -> None:
+            """Segments out of order; an ACK of nothing new offers what was offered."""
+            self.cell.link.late_every = 40
+            self.set_lambda(150)
+            server = self.server()
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            offers = self.offers(server)
+            self.assertLess(offers[-1].window, 2 * self.law(server, 150))
+            repeated = [b for a, b in itertools.pairwise(offers) if a.acked == b.acked]
+            self.assertGreater(len(repeated), 3)
+
+        def test_reader_that_pauses(self) -> None:
+            """The window stays the law's, for the buffer has room, and is not shut meanwhile."""
+            self.set_lambda(150)
+            server = self.server()
+            application = self.download(server)
+            self.loop.run(SETTLED_S)
+            application.pause()
+            self.assert_law(server, 150)
+            application.read()
+            self.loop.run(1)
+            self.assert_law(server, 150)
+
+        def test_without_timestamps(self) -> None:
+            """One-way delay cannot be told, so the connection stays Linux's."""
+            self.set_lambda(150)
+            server = self.server(timestamps=False)
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_stock(server)
+
+        def test_accepted(self) -> None:
+            self.set_lambda(150)
+            server = self.server()
+            self.application().accept(server)
+            self.loop.run(2 * SETTLED_S)
+            self.assert_law(server, 150, more=ROOM)
+
+        def test_scale_at_syn(self) -> None:
+            """Governed connections that the phone opens ask for 16 MB, others for tcp_rmem."""
+            servers = [self.server(), self.server(self.wifi), self.server()]
+            self.download(servers[0])
+            self.set_lambda(150)
+            self.download(servers[1])
+            self.download(servers[2])
+            self.loop.run(1)
+            stock, elsewhere, governed = (server.phone_scale for server in servers)
+            self.assertEqual(stock, elsewhere)
+            assert governed is not None
+            self.assertGreaterEqual(governed, GOVERNED_SCALE)
+
+        def test_no_scaling(self) -> None:
+            self.set_lambda(150)
+            server = self.server(scaling=False)
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_law(server, 150)
+            self.assertLessEqual(max(offer.window for offer in server.offers), MAX_UNSCALED)
+
+        def scales_correctly(self, scale: int, accepted: bool) -> None:
+            """Segments of the unit's size: an ACK of less is rounded up and lowers nothing."""
+            size = max(1, (2 << scale) // MTU)
+            interface = self.interface("rmnet_test1", 3, size * MTU)
+            rmem = f"4096 {size * 131072} {1 << 30}"
+            Path("/proc/sys/net/ipv4/tcp_rmem").write_text(rmem)
+            self.set_lambda(150, interface)
+            server = self.server(interface)
+            application = self.application()
+            # The largest window that asks for this scale and no larger one
+            application.clamp((MAX_UNSCALED << scale) + (1 << scale) - 1)
+            if accepted:
+                application.accept(server)
+            else:
+                application.connect(server)
+            self.loop.run(SETTLED_S)
+            self.assertEqual(server.phone_scale, scale)
+            self.assert_law(server, 150, more=ROOM if accepted else TOLERANCE)
+
+
+def _for_each(name: str, values: range | tuple[int, ...], test: Callable[..., None]) -> None:
+    for value in values:
+
+        def one(self: Base.Windows, value: int = value) -> None:
+            test(self, value)
+
+        setattr(Base.Windows, f"test_{name}_{value}", one)
+
+
+_for_each("lambda", (125, 150, 200, 300), Base.Windows.follows_the_law)
+_for_each(
+    "scale_opened",
+    range(MAX_SCALE + 1),
+    lambda self, scale: self.scales_correctly(scale, accepted=False),
+)
+_for_each(
+    "scale_accepted",
+    (0, 1, 7, MAX_SCALE),
+    lambda self, scale: self.scales_correctly(scale, accepted=True),
+)
+
+
+class DrwaIpv4Test(Base.Windows):
+    version = 4
+
+
+class DrwaIpv6Test(Base.Windows):
+    version = 6
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel-side tests, ../drwa_test.py, in guests whose kernel is the phone's."""
+
+import importlib
+import shutil
+import sys
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from drwalab import guest, kernels
+
+pytestmark = pytest.mark.guest
+
+KERNEL_TESTS = Path(__file__).resolve().parents[1]
+MODULE = "drwa_test"
+
+# The name of each test that did not pass, and what it said
+Report = dict[str, str]
+
+
+def names() -> Iterator[str]:
+    """The tests as Android's runner finds them."""
+    sys.path.insert(0, str(KERNEL_TESTS))
+    found = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(MODULE))
+    sys.path.pop(0)
+    for suite in found:
+        assert isinstance(suite, unittest.TestSuite)
+        for test in suite:
+            assert isinstance(test, unittest.TestCase)
+            yield test.id().removeprefix(f"{MODULE}.")
+
+
+NAMES = list(names())
+
+
+def run(line: str, flavour: str) -> Report:
+    """What became of each test in a guest, "" for those that passed."""
+    try:
+        kernel = kernels.find(line, flavour)
+    except kernels.KernelMissing as e:
+        pytest.skip(str(e))
+    # The machine's files are read-only there.
+    options = "-c /dev/null -p no:cacheprovider --rootdir=/tmp --junitxml=/tmp/out/report.xml"
+    script = (
+        f"cd {KERNEL_TESTS}\nexport DRWA_VIRTUAL_TIME=1\n"
+        f"{sys.executable} -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
+    )
+    folder = guest.run_script(script, kernel, kernels.agent())
+    said = (folder / "console").read_text(errors="replace")
+    assert (folder / "report.xml").exists(), said
+    cases = list(ElementTree.parse(folder / "report.xml").iter("testcase"))
+    shutil.rmtree(folder)
+    results = {}
+    for case in cases:
+        name = f"{case.get('classname', '').rpartition('.')[2]}.{case.get('name')}"
+        problems = [child for child in case if child.tag in ("failure", "error", "skipped")]
+        results[name] = "\n".join(f"{p.get('message')}\n{p.text or ''}" for p in problems)
+    return results
+
+
+@pytest.fixture(scope="module", params=["6.12", "6.1"])
+def report(request: pytest.FixtureRequest) -> Report:
+    return run(request.param, "drwa")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_the_wire(report: Report, name: str) -> None:
+    """Here nothing may be skipped."""
+    assert report[name] == ""
+
+
+def test_all_is_reported(report: Report) -> None:
+    assert len(NAMES) > 70
+    assert sorted(report) == sorted(NAMES)
+
+
+def test_a_kernel_without_the_knob_is_the_reason() -> None:
+    """As on a phone whose kernel lacks DRWA."""
+    skipped = run("6.12", "base")
+    assert sorted(skipped) == sorted(NAMES)
+    assert all("this kernel lacks DRWA: no /proc/sys/net/ipv4/conf/" in s for s in skipped.values())
