@@ -100,8 +100,8 @@
 /* Twenty connections at 10 Mb/s and 50 ms have two segments each. */
 #define DELAY_DRAIN_FLOOR_MSS	2
 
-/* At 1 Mb/s and 100 ms an eighth less of eight segments costs two. */
-#define DELAY_DRAIN_FEW_MSS	16
+/* Seven segments of 7.2 are the path, and an eighth less would be six. */
+#define DELAY_DRAIN_FEW_MSS	8
 
 /* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. */
 #define DELAY_QUEUE_MIN_US	4000
