@@ -57,9 +57,10 @@ def test_apply_status_revert_leave_the_same_bytes(world: World) -> None:
     assert not (world.top / KERNEL / "net/ipv4/old.c").exists()
     assert (world.top / KERNEL / "net/ipv4/link.h").readlink() == Path("drwa.h")
     for folder in world.projects:
-        assert git(folder, "status", "--porcelain") == ""
-        # Scripts ask the plumbing, which does not look at a file whose index entry is stale.
+        # Scripts ask the plumbing, which does not look at a file whose index entry is stale. First:
+        # the status refreshes them.
         assert git(folder, "diff-files") == ""
+        assert git(folder, "status", "--porcelain") == ""
     assert world.drwa("revert").code == 0
     assert world.snapshot() == before
 
@@ -206,8 +207,10 @@ def test_shallow_clone_is_told_why_nothing_was_merged(world: World, tmp_path: Pa
 
 def test_git_am_is_known_by_patch_id(world: World) -> None:
     git(world.top / MODULE, "am", "--quiet", *series_of(world, MODULE_SERIES))
-    assert states(world) == ["fully", "none", "none"]
-    assert world.drwa("status").code == 1
+    status = world.drwa("status", "--json")
+    assert status.code == 1
+    assert [project["applied"] for project in status.report["projects"]] == ["fully", "none", "none"]
+    assert set(status.report["projects"][0]["patches"].values()) == {"applied"}
     assert world.drwa("apply").code == 0
     assert states(world) == ["fully", "fully", "fully"]
 
