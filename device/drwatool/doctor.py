@@ -210,7 +210,7 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
     """What follows from the answers to QUESTIONS."""
     found: dict[str, list[str]] = {}
     for line in answers.splitlines():
-        key, _, value = line.strip().partition("=")
+        key, _, value = line.partition("=")
         if value:
             found.setdefault(key, []).append(value)
     kernel = found.get("kernel", ["?"])[0]

@@ -32,6 +32,8 @@ path = "packages/modules/Connectivity"
 host = "A"
 [projects.frameworks_base]
 path = "frameworks/base"
+[projects.system_netd]
+path = "system/netd"
 [releases.15.packages_modules_Connectivity]
 [releases.15.frameworks_base]
 """
