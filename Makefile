@@ -8,13 +8,18 @@ CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-frameworks-native-headers \
 	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
-.PHONY: help demo test test-lines test-arch lint kernels packages clean
+# What the tests run, beside the linters
+TESTED_WITH := aapt android-framework-res checkpolicy clang kati libclang-rt-dev m4 secilc setools valgrind \
+	$(NETD_PACKAGES)
+
+.PHONY: help demo test test-lines test-arch mutate lint kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-lines         the series on the other kernel lines, 5.10 and the newest'
 	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
+	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour'
 	@echo 'make lint               linters alone'
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'
@@ -24,8 +29,7 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 test: kernels
-	@kernel/lab/packages $(LINTERS) aapt android-framework-res checkpolicy clang kati \
-		libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
+	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)
 	@$(CHECK)
 
 test-lines: packages
@@ -40,6 +44,10 @@ test-arch: packages
 		qemu-system-x86 sparse
 	@$(LAB) machine --kernel 6.12 smp kcsan arm64
 	@$(LAB) machine --kernel 6.1 arm64
+
+mutate: packages
+	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)
+	@cts_tests/mutate
 
 lint: packages
 	@kernel/lab/packages $(LINTERS)
