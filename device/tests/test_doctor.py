@@ -175,7 +175,7 @@ carrier=    drwa_enabled_bool = true
         ("disabled=", "disabled=false", None),
         ("com.android", "com.google.android", "the tethering module is Google's"),
         ("= true", "= false", "drwa_enabled_bool = false"),
-        ("\n", "\r\n", None),
+        ("flag=null\n", "flag=-1\r\n", "the flag tethering/drwa is -1"),
     ],
 )
 def test_answers_of_a_phone(old: str, new: str, what: str | None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import small_trees
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from small_trees import (
     KERNEL,
@@ -244,8 +244,11 @@ def test_locks_of_others_are_respected(world: World) -> None:
     assert world.drwa("status").code == 0
 
 
-def run_and(world: World, number: int, delay_s: float) -> tuple[int, str]:
-    """Sends a signal to the program and all its gits after a while; the exit code and stderr."""
+def run_and(world: World, number: int, mark: Path, delay_s: float) -> tuple[int, str]:
+    """Sends a signal to the program and all its gits, a while after a path has appeared.
+
+    Returns the exit code and stderr.
+    """
     process = subprocess.Popen(
         [world.program, "apply", *world.trees],
         stdout=subprocess.DEVNULL,
@@ -253,6 +256,8 @@ def run_and(world: World, number: int, delay_s: float) -> tuple[int, str]:
         text=True,
         start_new_session=True,
     )
+    while not mark.exists() and process.poll() is None:
+        time.sleep(0.001)
     time.sleep(delay_s)
     os.killpg(process.pid, number)
     _, said = process.communicate()
@@ -261,18 +266,20 @@ def run_and(world: World, number: int, delay_s: float) -> tuple[int, str]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_signals_at_any_time(world: World, number: signal.Signals) -> None:
-    """The program itself, its gits killed with it. The steps are told from the planning by luck."""
+    """The program itself and its gits, while they plan, and once they have begun to write."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    start = time.monotonic()
     old = world.snapshot()
+    start = time.monotonic()
     assert world.drwa("apply").code == 0
     whole_s = time.monotonic() - start
     new = world.snapshot()
     world.drwa("revert")
-    for _ in range(8):
-        code, said = run_and(world, number, chance.uniform(0.2, 1) * whole_s)
+    begun = world.top / MODULE / ".git/drwa"
+    # Not from the start: Python's own may be interrupted anyhow.
+    for mark, first, last in [(world.top, 0.2, 1), (begun, 0, 0.4)] * 4:
+        code, said = run_and(world, number, mark, chance.uniform(first, last) * whole_s)
         if number is not signal.SIGKILL:
             assert world.snapshot() in (old, new)
             if code == 130:
@@ -428,14 +435,16 @@ ACTIONS = ["apply", "revert", "kill", "edit", "commit", "am", "check"]
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(actions=st.lists(st.sampled_from(ACTIONS), min_size=3, max_size=8), data=st.data())
+@given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 90)), min_size=3, max_size=8))
+@example([("apply", 0), ("commit", 0), ("revert", 0), ("kill", 60), ("am", 0), ("apply", 0)])
 def test_random_histories(
-    template: Path, tmp_path_factory: pytest.TempPathFactory, actions: list[str], data: Any
+    template: Path, tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]
 ) -> None:
+    """Each action has a number, of the step that a kill comes ahead of."""
     world = copy(template, tmp_path_factory.mktemp("random") / "world")
     module, kernel = world.top / MODULE, world.top / KERNEL
     edited = False
-    for number, action in enumerate(actions):
+    for number, (action, step) in enumerate(actions):
         before = world.snapshot()
         if action == "edit":
             write(module / SERVICE, (module / SERVICE).read_text() + f"edit({number});\n")
@@ -449,7 +458,7 @@ def test_random_histories(
             if not (kernel / "net/drwa").exists():
                 git(kernel, "am", "--quiet", str(patches[0]))
         elif action == "kill" and not edited:
-            fail_at(data.draw(st.integers(1, 90)), kill, plan(world, series.plan_apply))
+            fail_at(step, kill, plan(world, series.plan_apply))
             repair(world)
         elif action in ("apply", "revert", "check"):
             done = world.drwa(action)
