@@ -12,10 +12,11 @@ NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-
 TESTED_WITH := aapt android-framework-res checkpolicy clang kati libclang-rt-dev m4 secilc setools valgrind \
 	$(NETD_PACKAGES)
 
-.PHONY: help demo test test-lines test-arch mutate lint kernels packages clean
+.PHONY: help demo e2e test test-lines test-arch mutate lint kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
+	@echo 'make e2e                the whole chain, from a carrier'"'"'s XML to packets: out/e2e.html'
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-lines         the series on the other kernel lines, 5.10 and the newest'
 	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
@@ -27,6 +28,11 @@ help:
 demo: packages
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
+
+e2e: packages
+	@kernel/lab/packages clang maven openjdk-17-jdk-headless $(NETD_PACKAGES)
+	@$(LAB) kernel build --kernel 6.12 --flavour drwa
+	@"$$(kernel/lab/venv)/bin/python" cts_tests/e2e/e2e
 
 test: kernels
 	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)

@@ -17,10 +17,13 @@ import building  # noqa: E402
 HOSTS = ("A", "B")
 # For run_script(): a JVM with the classes of Android's framework.
 MEMORY = "1024M"
+# The guest's folder, and that of the commands, as the guest has them
+GUEST = "/tmp/out"
+COMMANDS = "/run/system"
 # To be run as root of the guest, in the network name space that is to be the phone's.
-START = """\
-/tmp/out/commands init
-export PATH="/run/system:$PATH"
+START = f"""\
+{GUEST}/commands init
+export PATH="{COMMANDS}:$PATH"
 """
 
 ANDROID = "15"

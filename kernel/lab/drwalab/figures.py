@@ -12,7 +12,7 @@ from drwalab.style import Style, decade_ticks, goodput_range
 MAX_POINTS = 1500
 
 
-def _log_axis(values: Sequence[float], unit: float = 1.0) -> dict[str, Any]:
+def log_axis(values: Sequence[float], unit: float = 1.0) -> dict[str, Any]:
     """A fixed logarithmic axis with 1-2-5 ticks that holds these values."""
     positive = [v / unit for v in values if v > 0] or [1.0, 10.0]
     low, high = min(positive) / 1.15, max(positive) * 1.15
@@ -36,7 +36,7 @@ def _binned(
     return [round(m, 3) for m in means], k * interval_s
 
 
-def _thinned(t: Sequence[float], v: Sequence[float]) -> tuple[list[float], list[float]]:
+def thinned(t: Sequence[float], v: Sequence[float]) -> tuple[list[float], list[float]]:
     """At most MAX_POINTS points: the worst of each stretch."""
     k = -(-len(t) // MAX_POINTS) if t else 1
     picks = [max(range(i, min(i + k, len(v))), key=lambda j: v[j]) for i in range(0, len(v), k)]
@@ -92,7 +92,7 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
         interval = series["interval_s"]
         rate, width = _binned(series["goodput_mbps"], interval, 0.5)
         window, step = _binned(series["rwnd_bytes"], interval, interval)
-        rtt_t, rtt = _thinned(series["rtt"]["t_s"], series["rtt"]["ms"])
+        rtt_t, rtt = thinned(series["rtt"]["t_s"], series["rtt"]["ms"])
         rtts += rtt
         windows += window
         tops += rate
@@ -126,7 +126,7 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
             )
     end = max((run.result["config"]["duration_s"] for run in runs), default=1)
     base = runs[0].rtt("base")
-    shapes = [_rule("y", base)] if base else []
+    shapes = [rule("y", base)] if base else []
     events = [_event(e) for run in runs[:1] for e in run.result["config"].get("events") or []]
     for at, _ in events:
         line = {"color": "@soft", "width": 1, "dash": "dot"}
@@ -149,8 +149,8 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
             "anchor": "y3",
             "showspikes": False,
         },
-        "yaxis": _log_axis([*rtts, base or 0.0]) | {"domain": [0.68, 1], "fixedrange": True},
-        "yaxis2": _log_axis(windows, 1000) | {"domain": [0.34, 0.62], "fixedrange": True},
+        "yaxis": log_axis([*rtts, base or 0.0]) | {"domain": [0.68, 1], "fixedrange": True},
+        "yaxis2": log_axis(windows, 1000) | {"domain": [0.34, 0.62], "fixedrange": True},
         "yaxis3": {
             "domain": [0, 0.28],
             "fixedrange": True,
@@ -158,18 +158,18 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
         },
         "shapes": shapes,
         "annotations": [
-            _note(text, xref="paper", x=0, yref=f"{axis} domain", y=1, yanchor="bottom")
+            note(text, xref="paper", x=0, yref=f"{axis} domain", y=1, yanchor="bottom")
             for axis, text in titles.items()
         ]
         + [
-            _note(text, x=at, yref="paper", y=0.665, yanchor="middle", color="@soft", size=11)
+            note(text, x=at, yref="paper", y=0.665, yanchor="middle", color="@soft", size=11)
             for at, text in events
         ],
     }
     return {"kind": "time", "data": data + symbols, "layout": layout, "clipped": max(tops) > top}
 
 
-def _rule(axis: str, y: float) -> dict[str, Any]:
+def rule(axis: str, y: float) -> dict[str, Any]:
     return {
         "type": "line",
         "xref": "paper",
@@ -182,7 +182,7 @@ def _rule(axis: str, y: float) -> dict[str, Any]:
     }
 
 
-def _note(text: str, *, color: str = "@ink", size: int = 13, **where: Any) -> dict[str, Any]:
+def note(text: str, *, color: str = "@ink", size: int = 13, **where: Any) -> dict[str, Any]:
     return {
         "text": text,
         "showarrow": False,
@@ -236,7 +236,7 @@ def ccdf_figure(comparison: Comparison) -> dict[str, Any]:
     layout = {
         "height": 430,
         "hovermode": "closest",
-        "xaxis": _log_axis(everything) | {"title": {"text": "RTT, ms"}, "fixedrange": True},
+        "xaxis": log_axis(everything) | {"title": {"text": "RTT, ms"}, "fixedrange": True},
         "yaxis": {
             "type": "log",
             "range": [round(log10(least), 4), 0.03],
@@ -244,11 +244,9 @@ def ccdf_figure(comparison: Comparison) -> dict[str, Any]:
             "ticktext": [f"{t * 100:g} %" for t in ticks],
             "fixedrange": True,
         },
-        "shapes": [_rule("y", 0.05)],
+        "shapes": [rule("y", 0.05)],
         "annotations": [
-            _note(
-                "Probes with a longer RTT", xref="paper", x=0, yref="paper", y=1, yanchor="bottom"
-            )
+            note("Probes with a longer RTT", xref="paper", x=0, yref="paper", y=1, yanchor="bottom")
         ],
     }
     return {"kind": "ccdf", "data": data, "layout": layout}
@@ -277,7 +275,7 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
         )
     base = comparison.runs[0].rtt("base") or 1.0
     xs = [base, *(p[0] for p in points)]
-    axis = _log_axis([min(xs) / 1.1, max(xs) * 1.25])
+    axis = log_axis([min(xs) / 1.1, max(xs) * 1.25])
     axis["range"] = axis["range"][::-1]
     line = {"color": "@soft", "width": 1, "dash": "dot"}
     layout = {
@@ -301,7 +299,7 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
             }
         ],
         "annotations": [
-            _note("Goodput, Mb/s", xref="paper", x=0, yref="paper", y=1, yanchor="bottom")
+            note("Goodput, Mb/s", xref="paper", x=0, yref="paper", y=1, yanchor="bottom")
         ],
     }
     return {"kind": "scatter", "data": data, "layout": layout}

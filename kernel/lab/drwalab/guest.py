@@ -80,12 +80,13 @@ def run(
 
     The folder is the caller's then. progress gets the seconds of the run that are done.
     """
-    with _run_folder() as folder:
-        _write_inputs(spec, agent, folder)
-        with leased_cpu(cancel) as cpu:
-            command = _command(kernel, cpu, spec.seed)
-            _boot(spec.name, command, folder, cancel, progress, STALL_S)
-    return folder
+
+    def write(folder: Path) -> None:
+        _write_inputs(spec, folder)
+
+    return run_inputs(
+        spec.name, write, kernel, agent, cancel, progress, seed=spec.seed, stall_s=STALL_S
+    )
 
 
 def run_script(
@@ -100,15 +101,46 @@ def run_script(
 
     In the guest the folder is /tmp/out; it has the given files, and the script's output in console.
     """
-    with _run_folder() as folder:
-        (folder / "agent").symlink_to(agent)
+
+    def write(folder: Path) -> None:
         (folder / "script.sh").write_text(script)
         for path in files:
             shutil.copy(path, folder)
-        cancel = threading.Event()
+
+    cancel = threading.Event()
+    return run_inputs(
+        "script",
+        write,
+        kernel,
+        agent,
+        cancel,
+        lambda _: None,
+        stall_s=SCRIPT_STALL_S,
+        parameters=parameters,
+        memory=memory,
+    )
+
+
+def run_inputs(
+    name: str,
+    write: Callable[[Path], None],
+    kernel: Kernel,
+    agent: Path,
+    cancel: threading.Event,
+    progress: Progress,
+    *,
+    stall_s: float,
+    seed: int = 1,
+    parameters: str = "",
+    memory: str = MEMORY,
+) -> Path:
+    """As run(), with whatever `write` puts into the folder for the agent."""
+    with _run_folder() as folder:
+        (folder / "agent").symlink_to(agent)
+        write(folder)
         with leased_cpu(cancel) as cpu:
-            command = [*_command(kernel, cpu, 1, memory), *parameters.split()]
-            _boot("script", command, folder, cancel, lambda _: None, SCRIPT_STALL_S)
+            command = [*_command(kernel, cpu, seed, memory), *parameters.split()]
+            _boot(name, command, folder, cancel, progress, stall_s)
     return folder
 
 
@@ -127,8 +159,7 @@ def _run_folder() -> Iterator[Path]:
         raise
 
 
-def _write_inputs(spec: RunSpec, agent: Path, folder: Path) -> None:
-    (folder / "agent").symlink_to(agent)
+def _write_inputs(spec: RunSpec, folder: Path) -> None:
     (folder / "setup.sh").write_text(network.setup_script(spec))
     (folder / "spec").write_text(network.agent_spec(spec))
     for direction, link in (("down", spec.down), ("up", spec.up)):
@@ -159,7 +190,7 @@ def _memory_folder(other: Path) -> Path:
     return other
 
 
-def _command(kernel: Kernel, cpu: int, seed: int, memory: str = MEMORY) -> list[str]:
+def _command(kernel: Kernel, cpu: int, seed: int, memory: str) -> list[str]:
     """The guest's command line, for the run's folder as working folder.
 
     The kernel feeds it to its random numbers, so it may not depend on where files are.

@@ -9,12 +9,12 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -32,6 +32,10 @@ DECIDING = ("guest.py", "network.py", "results.py", "schemes.py", "traces.py")
 
 
 Builds = dict[tuple[str, str], Kernel]
+
+T = TypeVar("T")
+# Takes what tells it to end, and what to tell of the seconds of its guest that are done.
+Job = Callable[[threading.Event, guest.Progress], T]
 
 
 def find_kernels(specs: Sequence[RunSpec]) -> Builds:
@@ -52,43 +56,59 @@ def run_specs(
     """
     builds = builds or find_kernels(specs)
     agent = kernels.agent()
-    cancel = threading.Event()
-    done_s = [0.0] * len(specs)
 
-    def one(number: int) -> dict[str, Any]:
-        spec = specs[number]
+    def job(spec: RunSpec) -> Job[dict[str, Any]]:
         kernel = builds[spec.kernel, spec.flavour]
         kept = _kept(spec, kernel, agent) if reuse else None
-        if kept and kept.exists():
-            done_s[number] = spec.duration_us / 1e6
-            return _read_kept(kept)
 
+        def run(cancel: threading.Event, reached: guest.Progress) -> dict[str, Any]:
+            if kept and kept.exists():
+                return _read_kept(kept)
+            folder = guest.run(spec, kernel, agent, cancel, reached)
+            try:
+                result = results.read(folder, spec, kernel)
+                if spec.pcap_dir:
+                    _copy_captures(folder, spec.pcap_dir)
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            if kept:
+                _keep(kept, result)
+            return result
+
+        return run
+
+    return run_jobs([job(spec) for spec in specs], [s.duration_us / 1e6 for s in specs], progress)
+
+
+def run_jobs(
+    jobs: Sequence[Job[T]], durations_s: Sequence[float], progress: bool = True
+) -> list[T]:
+    """What these jobs return, in their order, each with a guest of so many seconds.
+
+    When one raises, and when the user wants an end, the others are cancelled.
+    """
+    cancel = threading.Event()
+    done_s = [0.0] * len(jobs)
+
+    def one(number: int) -> T:
         def reached(seconds: float) -> None:
             done_s[number] = seconds
 
-        folder = guest.run(spec, kernel, agent, cancel, reached)
-        try:
-            result = results.read(folder, spec, kernel)
-            if spec.pcap_dir:
-                _copy_captures(folder, spec.pcap_dir)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        done_s[number] = spec.duration_us / 1e6
-        if kept:
-            _keep(kept, result)
+        result = jobs[number](cancel, reached)
+        done_s[number] = durations_s[number]
         return result
 
     with ThreadPoolExecutor(max_workers=guest.CPUS) as threads:
-        jobs = [threads.submit(one, number) for number in range(len(specs))]
+        futures = [threads.submit(one, number) for number in range(len(jobs))]
         try:
-            _watch(jobs, specs, done_s, progress)
+            _watch(futures, sum(durations_s), done_s, progress)
         finally:
             # A failure, or the user's wish to end: nothing to lose when all are done.
             cancel.set()
-    failed = next((job.exception() for job in jobs if _failed(job)), None)
+    failed = next((future.exception() for future in futures if _failed(future)), None)
     if failed:
         raise failed
-    return [job.result() for job in jobs]
+    return [future.result() for future in futures]
 
 
 def _kept(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
@@ -116,18 +136,12 @@ def _read_kept(path: Path) -> dict[str, Any]:
     return result
 
 
-def _failed(job: Future[dict[str, Any]]) -> bool:
+def _failed(job: Future[T]) -> bool:
     return not isinstance(job.exception(), Cancelled | None)
 
 
-def _watch(
-    jobs: list[Future[dict[str, Any]]],
-    specs: Sequence[RunSpec],
-    done_s: list[float],
-    progress: bool,
-) -> None:
+def _watch(jobs: list[Future[T]], total_s: float, done_s: list[float], progress: bool) -> None:
     """Shows progress until all are done, or one has failed."""
-    total_s = sum(spec.duration_us for spec in specs) / 1e6
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"),
@@ -138,7 +152,7 @@ def _watch(
         disable=not (progress and console.is_terminal),
         transient=True,
     )
-    lines = progress and not console.is_terminal and len(specs) > 1
+    lines = progress and not console.is_terminal and len(jobs) > 1
     said = 0
     with bar, _terminated():
         task: TaskID = bar.add_task("", total=total_s)
@@ -148,11 +162,11 @@ def _watch(
             bar.update(
                 task,
                 completed=sum(done_s),
-                description=f"{finished} of {len(specs)} runs",
+                description=f"{finished} of {len(jobs)} runs",
             )
             if lines and finished > said:
                 said = finished
-                print(f"{finished} of {len(specs)} runs", file=sys.stderr, flush=True)
+                print(f"{finished} of {len(jobs)} runs", file=sys.stderr, flush=True)
             if not running or any(_failed(job) for job in ended):
                 return
 

@@ -17,6 +17,8 @@ from drwalab.compare import Comparison, ResultError, Run, change, mbps, ms
 from drwalab.results import Result, dump
 from drwalab.style import THEMES, Style
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 # Browsers may refuse to save data: links of more than 2 MB, so long reports compress theirs.
 MAX_PLAIN_JSON = 1_000_000
 
@@ -118,7 +120,7 @@ def _provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
     return rows
 
 
-def _download(results: Sequence[Result], stem: str) -> tuple[str, str]:
+def download(results: Sequence[Result], stem: str) -> tuple[str, str]:
     """File name and data: link of the results."""
     raw = dump(results).encode()
     if len(raw) <= MAX_PLAIN_JSON:
@@ -127,7 +129,7 @@ def _download(results: Sequence[Result], stem: str) -> tuple[str, str]:
     return f"{stem}.json.gz", "data:application/gzip;base64," + base64.b64encode(packed).decode()
 
 
-def _script_json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """JSON that can stand inside a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
@@ -139,10 +141,6 @@ def _keep_units(text: str) -> str:
 
 def write_html(results: Sequence[Result], path: Path, title: str, intro: str) -> None:
     """Write the page about these results; the same results give the same bytes."""
-    # Slow to import, and most commands of the lab do not need them.
-    import jinja2
-    from plotly.offline import get_plotlyjs
-
     comparisons = compare.compare(results)
     drawn: dict[str, Any] = {}
     sections = []
@@ -168,26 +166,36 @@ def write_html(results: Sequence[Result], path: Path, title: str, intro: str) ->
                 "lost": sum(r.result["rtt_ms"].get("lost") or 0 for r in comparison.runs),
             }
         )
+    download_name, download_link = download(results, path.stem)
+    render(
+        path,
+        TEMPLATES / "report.html.j2",
+        title=title,
+        intro=intro,
+        verdict=compare.overall_verdict(comparisons),
+        sections=sections,
+        download_name=download_name,
+        download_link=download_link,
+        figures_json=script_json(drawn),
+    )
+
+
+def render(path: Path, template: Path, **values: Any) -> None:
+    """Write a page from a template, which may include those of the lab and has its themes."""
+    # Slow to import, and most commands of the lab do not need them.
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader([template.parent, TEMPLATES]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["units"] = _keep_units
-    download_name, download_link = _download(results, path.stem)
-    page = environment.get_template("report.html.j2").render(
-        title=title,
-        intro=intro,
-        verdict=compare.overall_verdict(comparisons),
-        sections=sections,
-        themes=THEMES,
-        download_name=download_name,
-        download_link=download_link,
-        figures_json=_script_json(drawn),
-        themes_json=_script_json(THEMES),
-        plotly=get_plotlyjs(),
+    page = environment.get_template(template.name).render(
+        themes=THEMES, themes_json=script_json(THEMES), plotly=get_plotlyjs(), **values
     )
     output.write_whole(path, page)
 

@@ -30,12 +30,12 @@ _ROUND = re.compile(r"(\d+)\.(\d{6}): tcp_drwa_round: (.*)")
 
 def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     """The result of the run whose guest wrote into this folder."""
-    records = _read_raw(folder / "raw")
+    records = read_raw(folder / "raw")
     start_us = int(records["t"][0, 0])
     received, rwnd_bytes, flows = _downloads(records, spec)
     capacity = _capacity_bytes(spec, spec.down)
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
-    counters = _tcp_counters((folder / "netstat").read_text())
+    counters = tcp_counters((folder / "netstat").read_text())
     return {
         "schema": SCHEMA,
         "name": spec.name,
@@ -113,7 +113,7 @@ def settled(result: Result, from_s: float) -> tuple[float, float | None]:
     return sum(goodput_between(result, from_s, end_s)), mean
 
 
-def _read_raw(path: Path) -> Records:
+def read_raw(path: Path) -> Records:
     """Each kind of record as a table, with a row per line."""
     rows: dict[str, list[list[int]]] = defaultdict(list)
     for line in path.read_text().splitlines():
@@ -295,7 +295,7 @@ def _capacity_between(
     return np.diff(np.interp(edges, at, bits)) / 8
 
 
-def _tcp_counters(netstat: str) -> dict[str, int]:
+def tcp_counters(netstat: str) -> dict[str, int]:
     """The TcpExt counters of /proc/net/netstat."""
     names, values = (line.split()[1:] for line in netstat.splitlines() if line.startswith("TcpExt"))
     return {name: int(value) for name, value in zip(names, values, strict=True)}

@@ -144,6 +144,11 @@ struct event {
 	struct link_spec *link;
 	uint64_t rate_bps;
 	int64_t outage_us;
+	/* Of the phone's applications: a download starts over a device, or the newest ends, or
+	 * the probes go over another device.
+	 */
+	bool download, hangup, probe;
+	char device[IFNAMSIZ];
 	char command[1024];
 };
 
@@ -160,6 +165,7 @@ static struct {
 	int rcvbuf, window_clamp, mss;
 	char cc[32], phone_cc[32], child[512];
 	bool ipv6, upload, keep_alive, pcap, trace, fastopen, mptcp, accepted;
+	bool on_demand;		/* downloads start with events */
 } spec = {
 	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
 	.down = { .ns = "router", .dev = "cell0" },
@@ -329,7 +335,16 @@ static int local_port(int fd, bool peer)
 	return ntohs(((struct sockaddr_in *)&ss)->sin_port);
 }
 
-static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events)
+/* As Android binds the sockets of an application to a network. */
+static void bind_to_device(int fd, const char *device)
+{
+	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)))
+		die("binding to %s", device);
+}
+
+/* @device: or NULL, for what the routes say. */
+static void connect_over(const char *device, struct conn *c, enum kind kind, int port,
+			 uint32_t events)
 {
 	bool phone = kind != BULK_SENDER;
 	struct sockaddr_storage ss;
@@ -338,6 +353,8 @@ static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events
 	enter(phone ? "phone" : "server");
 	c->kind = kind;
 	c->fd = new_socket(kind);
+	if (device)
+		bind_to_device(c->fd, device);
 	if (kind == UPLOAD_SENDER)
 		set_cc(c->fd, spec.phone_cc);
 	if (kind == BULK_SENDER)
@@ -349,6 +366,11 @@ static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events
 	if (connect(c->fd, (void *)&ss, len) && errno != EINPROGRESS)
 		die("connect to port %d", port);
 	watch(c, events);
+}
+
+static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events)
+{
+	connect_over(NULL, c, kind, port, events);
 }
 
 static void accept_all(struct conn *l)
@@ -818,21 +840,6 @@ static void sample(int64_t now)
 	}
 }
 
-static void run_event(struct event *e)
-{
-	if (e->outage_us) {
-		spec.down.outage_us = e->outage_us;
-		spec.up.outage_us = e->outage_us;
-		link_request(&spec.down, 0, put_outage);
-		link_request(&spec.up, 0, put_outage);
-	} else if (e->link) {
-		e->link->rate_bps = e->rate_bps;
-		link_request(e->link, 0, put_rate);
-	} else {
-		shell(e->command);
-	}
-}
-
 static void open_tap(const char *ns, const char *dev)
 {
 	static const struct {
@@ -987,14 +994,16 @@ static int64_t earliest(int64_t a, int64_t b)
 
 static int64_t flow_start_us(void)
 {
+	if (spec.on_demand)
+		return INT64_MAX;
 	return t0_us + next_flow * spec.flow_gap_us;
 }
 
-static void start_flow(void)
+static void start_flow(const char *device)
 {
 	int i = next_flow;
 	struct conn *c = &readers[i], *opener = spec.accepted ? &senders[i] : c;
-	int64_t start_us = flow_start_us();
+	int64_t start_us = spec.on_demand ? now_us() : flow_start_us();
 	int64_t pause_us = t0_us + spec.reader_number[0];
 
 	next_flow++;
@@ -1008,14 +1017,49 @@ static void start_flow(void)
 	if (spec.accepted)
 		connect_to(opener, BULK_SENDER, PORT_BULK, EPOLLOUT | EPOLLET);
 	else
-		connect_to(c, BULK_READER, PORT_BULK,
-			   spec.reader == READER_SLOW ? 0 :
-			   spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET :
-							 EPOLLIN);
+		connect_over(device, c, BULK_READER, PORT_BULK,
+			     spec.reader == READER_SLOW ? 0 :
+			     spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET :
+							   EPOLLIN);
 	/* The SYN of a fast open needs data to carry. */
 	if (spec.fastopen && !c->size && send(c->fd, chunk, 1, MSG_NOSIGNAL) < 0)
 		die("fast open");
 	fprintf(raw, "f %d %d\n", i, local_port(opener->fd, false));
+}
+
+/* What the application had not read is lost, as when a network goes. */
+static void hang_up(void)
+{
+	struct conn *c = &readers[next_flow - 1];
+
+	if (!next_flow || c->fd < 0) {
+		errno = EINVAL;
+		die("no download to end");
+	}
+	close(c->fd);
+	c->fd = -1;
+}
+
+static void run_event(struct event *e)
+{
+	if (e->outage_us) {
+		spec.down.outage_us = e->outage_us;
+		spec.up.outage_us = e->outage_us;
+		link_request(&spec.down, 0, put_outage);
+		link_request(&spec.up, 0, put_outage);
+	} else if (e->link) {
+		e->link->rate_bps = e->rate_bps;
+		link_request(e->link, 0, put_rate);
+	} else if (e->download) {
+		start_flow(e->device);
+	} else if (e->hangup) {
+		hang_up();
+	} else if (e->probe) {
+		close(probe.fd);
+		connect_over(e->device, &probe, PROBE_CLIENT, PORT_PROBE, EPOLLIN);
+	} else {
+		shell(e->command);
+	}
 }
 
 static void run(void)
@@ -1034,7 +1078,7 @@ static void run(void)
 		int64_t wake;
 
 		while (next_flow < spec.flows && now >= flow_start_us())
-			start_flow();
+			start_flow(NULL);
 		for (i = 0; i < next_flow; i++)
 			while (now >= readers[i].next_us)
 				reader_acts(&readers[i], now);
@@ -1220,6 +1264,14 @@ static void parse_event(char *rest)
 	} else if (!strncmp(kind, "down ", 5) || !strncmp(kind, "up ", 3)) {
 		e->link = kind[0] == 'd' ? &spec.down : &spec.up;
 		e->rate_bps = strtoull(strchr(kind, ' ') + 1, NULL, 10);
+	} else if (sscanf(kind, "download %15s", e->device) == 1) {
+		e->download = true;
+		spec.on_demand = true;
+		spec.flows++;
+	} else if (!strcmp(kind, "hangup")) {
+		e->hangup = true;
+	} else if (sscanf(kind, "probe %15s", e->device) == 1) {
+		e->probe = true;
 	} else {
 		snprintf(e->command, sizeof(e->command), "%s", kind);
 	}

@@ -120,7 +120,7 @@ def test_thinning_keeps_the_worst() -> None:
     t = [i / 100 for i in range(100_000)]
     v = [50.0] * len(t)
     v[54321] = 4000.0
-    thin_t, thin_v = figures._thinned(t, v)
+    thin_t, thin_v = figures.thinned(t, v)
     assert len(thin_t) == len(thin_v) <= figures.MAX_POINTS
     assert (543.21, 4000.0) in zip(thin_t, thin_v, strict=True)
 

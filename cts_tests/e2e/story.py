@@ -1,0 +1,542 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A phone's day in two minutes of a guest: what happens, and what has to come of it.
+
+One download after the other runs through the lab's network, over rmnet0 or wlan0, with a ping
+beside it over the same interface. The system in the guest learns from commands what it would learn
+from other processes: that networks come and go, which SIM is in, what the carrier wants.
+"""
+
+import re
+import shutil
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import drwasystem
+from drwalab import guest, kernels, ltelink, network, results, spec, traces
+from drwalab.kernels import Kernel
+from drwalab.traces import Trace
+
+KERNEL = "6.12"
+SCHEMA = "drwa-e2e/1"
+HERE = Path(__file__).resolve().parent
+VENDOR_XML = drwasystem.TOP / "frameworks" / "carrier" / "vendor.xml"
+
+LTE, WIFI, CLAT = "rmnet0", "wlan0", "v4-rmnet0"
+SERVICES = {"A": "connectivity", "B": "drwa"}
+
+DURATION_S = 120
+BASE_RTT_MS = 50
+# LTE is what ltelink generates, 10 Mb/s in the mean; base stations buffer seconds of that.
+LTE_SEED = 1
+LTE_BUFFER_BYTES = 3_000_000
+WIFI_BPS = 30_000_000
+WIFI_BUFFER_BYTES = 500_000
+WIFI_FULL_MS = BASE_RTT_MS + WIFI_BUFFER_BYTES * 8e3 / WIFI_BPS
+
+# What a step changes has this long to show in the kernel, and then in the queue.
+KNOB_MS = 60
+SETTLE_S = 5
+LOOK_S = 1
+
+Times = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    at_s: int
+    name: str
+    # For a mark in a figure
+    mark: str
+    happens: str
+    # Events of the lab's agent, where "phone: ..." is a command of the system
+    events: tuple[str, ...]
+    # λ in hundredths from then on
+    lambdas: dict[str, int]
+    # What dumpsys says of interfaces
+    says: tuple[str, ...]
+
+
+STEPS = (
+    Step(
+        0,
+        "LTE, unidentified",
+        "LTE",
+        "The phone has LTE; its carrier is not identified yet. A download starts.",
+        (
+            f"phone: telephony xml {drwasystem.GUEST}/{VENDOR_XML.name}",
+            "phone: telephony sim 1",
+            f"phone: network connect 100 cellular:1 {LTE} {CLAT}",
+            f"download {LTE}",
+            f"probe {LTE}",
+        ),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (f"{LTE} off: unidentified carrier", f"{CLAT} off: unidentified carrier"),
+    ),
+    Step(
+        15,
+        "Carrier identified",
+        "carrier: λ=1.50",
+        "The carrier is identified; its XML says λ = 1.50. The download goes on.",
+        ("phone: telephony sim 1 cid=2018 mcc=405 mnc=840",),
+        {LTE: 150, CLAT: 150, WIFI: 0},
+        (f"{LTE} λ=1.50: carrier 2018", f"{CLAT} λ=1.50: carrier 2018"),
+    ),
+    Step(
+        35,
+        "Wi-Fi",
+        "Wi-Fi",
+        "Wi-Fi becomes the default; the next download is over it. LTE lingers.",
+        (
+            "hangup",
+            f"phone: network connect 101 wifi {WIFI}",
+            f"download {WIFI}",
+            f"probe {WIFI}",
+        ),
+        {LTE: 150, CLAT: 150, WIFI: 0},
+        (f"{LTE} λ=1.50: carrier 2018", f"{WIFI} off: wifi"),
+    ),
+    Step(
+        45,
+        "LTE goes",
+        "LTE goes",
+        "LTE has lingered long enough and is torn down. The download over Wi-Fi goes on.",
+        ("phone: network lose 100",),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (f"{WIFI} off: wifi",),
+    ),
+    Step(
+        55,
+        "Back to LTE",
+        "back to LTE",
+        "Wi-Fi is lost, LTE is back, with the next download.",
+        (
+            "hangup",
+            "phone: network lose 101",
+            f"ip -n phone link set {WIFI} down",
+            f"phone: network connect 102 cellular:1 {LTE} {CLAT}",
+            f"download {LTE}",
+            f"probe {LTE}",
+        ),
+        {LTE: 150, CLAT: 150, WIFI: 0},
+        (f"{LTE} λ=1.50: carrier 2018",),
+    ),
+    Step(
+        75,
+        "Carrier changes λ",
+        "carrier: λ=3.00",
+        "The carrier wants λ = 3.00: another XML. The download goes on.",
+        (f"phone: telephony xml {drwasystem.GUEST}/update.xml",),
+        {LTE: 300, CLAT: 300, WIFI: 0},
+        (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+    ),
+    Step(
+        95,
+        "SIM swap",
+        "SIM without DRWA",
+        "A SIM of a carrier that never asked for DRWA, with the next download.",
+        (
+            "hangup",
+            "phone: network lose 102",
+            "phone: telephony sim 2 cid=1 mcc=310 mnc=260",
+            f"phone: network connect 103 cellular:2 {LTE} {CLAT}",
+            f"download {LTE}",
+        ),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (f"{LTE} off: carrier 1", f"{CLAT} off: carrier 1"),
+    ),
+    Step(
+        113,
+        "Airplane mode",
+        "airplane",
+        "All networks go.",
+        ("hangup", "phone: network lose 103", f"ip -n phone link set {LTE} down"),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    what: str
+    wanted: str
+    got: str
+    passed: bool
+
+
+@dataclass
+class Judged:
+    step: Step
+    checks: list[Check] = field(default_factory=list)
+    policy: str = ""
+    netd: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+
+# --- Playing it
+
+
+def play(
+    host: str,
+    kernel: Kernel,
+    files: list[Path],
+    cancel: threading.Event,
+    reached: Callable[[float], None],
+) -> "Story":
+    """Runs the story with the policy in host "A" or "B"; raises GuestError or Cancelled."""
+
+    def write(folder: Path) -> None:
+        for path in files:
+            shutil.copy(path, folder)
+        _write_inputs(host, folder)
+
+    folder = guest.run_inputs(
+        f"host {host}",
+        write,
+        kernel,
+        kernels.agent(),
+        cancel,
+        reached,
+        stall_s=guest.SCRIPT_STALL_S,
+        memory=drwasystem.MEMORY,
+    )
+    try:
+        return Story(host, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_of(number: int) -> int:
+    return STEPS[number + 1].at_s if number + 1 < len(STEPS) else DURATION_S
+
+
+def _lte(folder: Path) -> Trace:
+    path = folder / "lte"
+    ltelink.write_trace(path, LTE_SEED, DURATION_S)
+    return traces.load(path)
+
+
+def _write_inputs(host: str, folder: Path) -> None:
+    """What the lab's agent reads: setup.sh, spec and the link's trace."""
+    trace = _lte(folder)
+    trace.write_native(folder / network.trace_name("down"))
+    sample = VENDOR_XML.read_text()
+    (folder / VENDOR_XML.name).write_text(sample)
+    update = re.sub(r'(cid="2018".*?value=")150(")', r"\g<1>300\2", sample, flags=re.DOTALL)
+    assert update != sample
+    (folder / "update.xml").write_text(update)
+    for name in ("watch", "look"):
+        shutil.copy(HERE / "guest" / name, folder)
+
+    # Of the lab's runs, one that moves to Wi-Fi has such a link, too.
+    like = spec.parse(
+        "android-13plus",
+        {
+            "trace": trace.path,
+            "buffer": f"{LTE_BUFFER_BYTES}B",
+            "base-rtt": f"{BASE_RTT_MS}ms",
+            "duration": f"{DURATION_S}s",
+            "event": [f"1s move={WIFI}"],
+        },
+    )
+    start = "\n".join(
+        [
+            network.setup_script(like),
+            f"ip -n phone link add {CLAT} type dummy",
+            "ip netns exec phone /bin/sh -e -c '",
+            drwasystem.START,
+            f"{drwasystem.GUEST}/watch &",
+            "'",
+        ]
+    )
+    (folder / "setup.sh").write_text(start)
+    lines = [
+        f"duration_us {DURATION_S * 10**6}",
+        "flows 0",
+        "cc cubic",
+        f"down 0 {LTE_BUFFER_BYTES} {drwasystem.GUEST}/{network.trace_name('down')}",
+        f"second {WIFI_BPS} {WIFI_BUFFER_BYTES}",
+    ]
+    for number, step in enumerate(STEPS):
+        lines += [f"event {step.at_s * 10**6} {_event(event)}" for event in step.events]
+        look = f"{drwasystem.GUEST}/look {SERVICES[host]} {drwasystem.GUEST}/step{number}"
+        # netd watches the connections meanwhile, so nobody waits for it.
+        command = f"ip netns exec phone sh -e {look} &"
+        lines.append(f"event {(_end_of(number) - LOOK_S) * 10**6} {command}")
+    (folder / "spec").write_text("\n".join(lines) + "\n")
+
+
+def _event(event: str) -> str:
+    return event.replace("phone: ", f"ip netns exec phone {drwasystem.COMMANDS}/", 1)
+
+
+# --- What was recorded
+
+
+class Story:
+    """What a guest recorded, in seconds of the story; and the judgement."""
+
+    def __init__(self, host: str, folder: Path) -> None:
+        self.host = host
+        records = results.read_raw(folder / "raw")
+        start_us = int(records["t"][0, 0])
+        self.probe_s: Times = records["p"][:, 0] / 1e6
+        self.rtt_ms: Times = records["p"][:, 1] / 1e3
+        samples = records["s"].reshape(-1, len(records["f"]), 5)
+        self.sample_s: Times = samples[:, 0, 0] / 1e6
+        self.received: Times = samples[:, :, 2].astype(np.float64)
+        self.window: Times = samples[:, :, 3].astype(np.float64)
+        self.watched = self._watched(folder / "watched", start_us)
+        self.lte = _lte(folder)
+        self.judged = [
+            Judged(
+                step,
+                policy=(folder / f"step{number}.policy").read_text(),
+                netd=(folder / f"step{number}.netd").read_text(),
+            )
+            for number, step in enumerate(STEPS)
+        ]
+        self.judge()
+
+    @staticmethod
+    def _watched(path: Path, start_us: int) -> dict[str, list[tuple[float, int]]]:
+        """The values of each interface and counter, with the instants when first seen."""
+        found: dict[str, list[tuple[float, int]]] = {}
+        for line in path.read_text().splitlines():
+            at, name, value = line.split()
+            # No interface of the story goes.
+            found.setdefault(name, []).append(((int(at) - start_us) / 1e6, int(value)))
+        return found
+
+    @property
+    def passed(self) -> bool:
+        return all(judged.passed for judged in self.judged)
+
+    def _flow_of(self, number: int) -> int:
+        """The download that runs at a step's end, or ended there."""
+        events = [event for step in STEPS[: number + 1] for event in step.events]
+        return sum(event.startswith("download") for event in events) - 1
+
+    def _settled(self, number: int) -> tuple[float, float]:
+        return STEPS[number].at_s + SETTLE_S, _end_of(number)
+
+    def rtt(self, number: int) -> float:
+        """The median RTT once a step has settled, in ms; 0 without any."""
+        begin, end = self._settled(number)
+        values = self.rtt_ms[(self.probe_s >= begin) & (self.probe_s < end)]
+        return float(np.median(values)) if len(values) else 0.0
+
+    def _samples(self, number: int) -> npt.NDArray[np.bool_]:
+        begin, end = self._settled(number)
+        return (self.sample_s > begin) & (self.sample_s <= end)
+
+    def window_kb(self, number: int) -> float:
+        """The median window that the server saw once a step has settled."""
+        part = self.window[self._samples(number), self._flow_of(number)]
+        return float(np.median(part)) / 1e3
+
+    def goodput_mbps(self, number: int) -> float:
+        part = self.received[self._samples(number), self._flow_of(number)]
+        begin, end = self._settled(number)
+        return float(part[-1] - part[0]) * 8 / (end - begin) / 1e6
+
+    def lte_mbps(self, number: int) -> float:
+        begin, end = self._settled(number)
+        return self.lte.capacity_bytes(int(begin * 1e3), int(end * 1e3)) * 8 / (end - begin) / 1e6
+
+    def values(self, name: str, begin_s: float, end_s: float) -> list[int]:
+        """The values of an interface or a counter in a part of the story, in their order."""
+        changes = self.watched.get(name, [])
+        before = [value for at, value in changes if at <= begin_s]
+        return before[-1:] + [value for at, value in changes if begin_s < at < end_s]
+
+    # --- The judgement
+
+    def judge(self) -> None:
+        for number, judged in enumerate(self.judged):
+            judged.checks = self._judge(number)
+
+    def _judge(self, number: int) -> list[Check]:
+        checks = [*self._knobs(number), *self._dumps(number)]
+        wants: dict[str, Callable[[int], list[Check]]] = {
+            "LTE, unidentified": self._fills_lte,
+            "Carrier identified": self._governed,
+            "Wi-Fi": self._stock_wifi,
+            "LTE goes": self._stock_wifi,
+            "Back to LTE": self._governed,
+            "Carrier changes λ": self._wider,
+            "SIM swap": self._fills_lte,
+            "Airplane mode": self._all_off,
+        }
+        return checks + wants[STEPS[number].name](number)
+
+    def _knobs(self, number: int) -> list[Check]:
+        """λ of each interface: new in time, and nothing else until the next step."""
+        step = STEPS[number]
+        checks = []
+        for iface, wanted in step.lambdas.items():
+            after = self.values(iface, step.at_s + KNOB_MS / 1e3, _end_of(number))
+            got = " then ".join(_lambda(value) for value in after) or "none"
+            checks.append(
+                Check(
+                    f"λ of {iface}",
+                    f"{_lambda(wanted)} within {KNOB_MS} ms",
+                    got,
+                    set(after) == {wanted},
+                )
+            )
+        return checks
+
+    def _dumps(self, number: int) -> list[Check]:
+        """dumpsys of the policy, its log of writes, and dumpsys of netd."""
+        step, judged = STEPS[number], self.judged[number]
+        state, _, writes = judged.policy.partition("Events without a change:")
+        lines = {line.strip() for line in state.splitlines()}
+        said = [line for line in step.says if line in lines]
+        said_all = said == list(step.says) and (step.says != () or not _LISTED.search(state))
+        wanted = "; ".join(step.says) or "no interface"
+        checks = [
+            Check("dumpsys of the policy", wanted, "; ".join(said) or "no interface", said_all),
+            Check(
+                f"writes on {WIFI}",
+                "none",
+                str(len(re.findall(rf"\b{WIFI}\b", writes)) or "none"),
+                WIFI not in writes and "errors: 0" in writes,
+            ),
+        ]
+        knobs = {iface: int(value) for iface, value in _KNOB.findall(judged.netd)}
+        got = ", ".join(
+            f"{iface} {_lambda(knobs[iface])}" for iface in step.lambdas if iface in knobs
+        )
+        same = all(knobs.get(iface) == wanted for iface, wanted in step.lambdas.items())
+        wanted = ", ".join(f"{iface} {_lambda(value)}" for iface, value in step.lambdas.items())
+        return [*checks, Check("dumpsys netd", wanted, got, same)]
+
+    def _fills_lte(self, number: int) -> list[Check]:
+        rtt, window = self.rtt(number), self.window_kb(number)
+        return [
+            _at_least("RTT", "ms", rtt, 8 * BASE_RTT_MS),
+            _at_least("window", "kB", window, LTE_BUFFER_BYTES / 1e3),
+        ]
+
+    def _governed(self, number: int) -> list[Check]:
+        rtt, window = self.rtt(number), self.window_kb(number)
+        return [
+            _at_most("RTT", "ms", rtt, self.rtt(0) / 3, self.rtt(0)),
+            _at_most("window", "kB", window, self.window_kb(0) / 10, self.window_kb(0)),
+            self._uses_lte(number),
+        ]
+
+    def _uses_lte(self, number: int) -> Check:
+        link = self.lte_mbps(number)
+        return _at_least("goodput", "Mb/s", self.goodput_mbps(number), 0.85 * link, decimals=2)
+
+    def _wider(self, number: int) -> list[Check]:
+        before = number - 1
+        return [
+            _at_least("RTT", "ms", self.rtt(number), 1.5 * self.rtt(before)),
+            _at_most("RTT", "ms", self.rtt(number), self.rtt(0) / 2, self.rtt(0)),
+            _at_least("window", "kB", self.window_kb(number), 1.5 * self.window_kb(before)),
+            self._uses_lte(number),
+        ]
+
+    def _stock_wifi(self, number: int) -> list[Check]:
+        """A full queue, a window that leaves it full, and no work of DRWA's for that."""
+        begin, end = STEPS[number].at_s + 1, _end_of(number)
+        rounds = self.values("TCPDrwaRounds", begin, end)
+        return [
+            _at_least("RTT", "ms", self.rtt(number), 0.7 * WIFI_FULL_MS),
+            _at_least("window", "kB", self.window_kb(number), 2 * WIFI_BUFFER_BYTES / 1e3),
+            _at_least(
+                "goodput", "Mb/s", self.goodput_mbps(number), 0.9 * WIFI_BPS / 1e6, decimals=2
+            ),
+            Check("rounds of DRWA", "none", str(len(rounds) - 1 or "none"), len(rounds) == 1),
+        ]
+
+    def _all_off(self, number: int) -> list[Check]:
+        ends = {name: changes[-1][1] for name, changes in self.watched.items() if name[0] != "T"}
+        on = [f"{name} {_lambda(value)}" for name, value in ends.items() if value]
+        return [Check("interfaces that are on at the end", "none", ", ".join(on) or "none", not on)]
+
+    # --- For the report
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "host": self.host,
+            "passed": self.passed,
+            "steps": [
+                {
+                    "at_s": judged.step.at_s,
+                    "name": judged.step.name,
+                    "happens": judged.step.happens,
+                    "passed": judged.passed,
+                    "rtt_ms": round(self.rtt(number), 1),
+                    "window_kb": round(self.window_kb(number), 1),
+                    "goodput_mbps": round(self.goodput_mbps(number), 3),
+                    "checks": [asdict(check) for check in judged.checks],
+                    "policy": judged.policy,
+                    "netd": judged.netd,
+                }
+                for number, judged in enumerate(self.judged)
+            ],
+            "lambdas": {
+                name: changes
+                for name, changes in self.watched.items()
+                if not name.startswith("TCP")
+            },
+            "rtt": {
+                "t_s": [round(float(x), 4) for x in self.probe_s],
+                "ms": [round(float(x), 3) for x in self.rtt_ms],
+            },
+            "window": [
+                {
+                    "t_s": [round(float(x), 1) for x in self.sample_s[live]],
+                    "bytes": [int(x) for x in self.window[live, flow]],
+                }
+                for flow, live in enumerate(self._live())
+            ],
+        }
+
+    def _live(self) -> list[npt.NDArray[np.bool_]]:
+        """Which samples each download is alive in."""
+        spans: list[list[float]] = []
+        for step in STEPS:
+            for event in step.events:
+                if event.startswith("download"):
+                    spans.append([step.at_s, DURATION_S])
+                elif event == "hangup":
+                    spans[-1][1] = step.at_s
+        return [(self.sample_s > begin) & (self.sample_s <= end) for begin, end in spans]
+
+
+_KNOB = re.compile(r"^ *(\S+) lambda=(\d+)$", re.MULTILINE)
+# A line of the policy's about an interface
+_LISTED = re.compile(r"^\S+ (?:off:|λ=)", re.MULTILINE)
+
+
+def _lambda(value: int) -> str:
+    return f"{value / 100:.2f}" if value else "off"
+
+
+def _number(value: float, unit: str, decimals: int) -> str:
+    return f"{value:.{decimals}f} {unit}"
+
+
+def _at_least(what: str, unit: str, got: float, limit: float, decimals: int = 0) -> Check:
+    wanted = f"at least {_number(limit, unit, decimals)}"
+    return Check(what, wanted, _number(got, unit, decimals), got >= limit)
+
+
+def _at_most(what: str, unit: str, got: float, limit: float, stock: float) -> Check:
+    wanted = f"at most {_number(limit, unit, 0)}"
+    shown = f"{_number(got, unit, 0)}; {_number(stock, unit, 0)} without DRWA"
+    return Check(what, wanted, shown, 0 < got <= limit)

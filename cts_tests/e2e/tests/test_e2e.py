@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole chain: the story in both hosts, and a judgement and a page that can say no."""
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import drwasystem
+import page
+import story
+from drwalab import kernels, pool
+from story import Story
+
+pytestmark = pytest.mark.guest
+
+NUMBERS = {step.name: number for number, step in enumerate(story.STEPS)}
+
+
+@pytest.fixture(scope="module")
+def stories() -> dict[str, Story]:
+    """What the guests recorded, by host."""
+    try:
+        kernel = kernels.find(story.KERNEL, "drwa")
+    except kernels.KernelMissing as e:
+        pytest.skip(str(e))
+    jobs = [partial(story.play, host, kernel, drwasystem.files(host)) for host in drwasystem.HOSTS]
+    told = pool.run_jobs(jobs, [story.DURATION_S] * len(jobs), progress=False)
+    return dict(zip(drwasystem.HOSTS, told, strict=True))
+
+
+@pytest.mark.parametrize("host", drwasystem.HOSTS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_step(stories: dict[str, Story], host: str, name: str) -> None:
+    judged = stories[host].judged[NUMBERS[name]]
+    assert len(judged.checks) >= 7
+    assert [check for check in judged.checks if not check.passed] == []
+
+
+def test_hosts_agree(stories: dict[str, Story]) -> None:
+    """Knobs change at the same instants, up to what a look at them takes."""
+    a, b = stories["A"].watched, stories["B"].watched
+    for iface in (story.LTE, story.CLAT, story.WIFI):
+        assert [value for _, value in a[iface]] == [value for _, value in b[iface]]
+        for (at_a, _), (at_b, _) in zip(a[iface][1:], b[iface][1:], strict=True):
+            assert at_a == pytest.approx(at_b, abs=story.KNOB_MS / 1e3)
+
+
+def _as_stock(told: Story) -> None:
+    """As if the kernel took no notice of λ."""
+    told.rtt_ms[:] = told.rtt(0)
+    told.window[:] = told.window_kb(0) * 1e3
+
+
+def _change(iface: str, number: int, at_s: float, value: int) -> Callable[[Story], None]:
+    """Another one of λ's changes, counted from 1; 0 is what it starts with."""
+
+    def change(told: Story) -> None:
+        told.watched[iface][number] = (at_s, value)
+
+    return change
+
+
+def _add(name: str, at_s: float, value: int) -> Callable[[Story], None]:
+    def change(told: Story) -> None:
+        told.watched[name] = sorted([*told.watched[name], (at_s, value)])
+
+    return change
+
+
+def _says(number: int, old: str, new: str) -> Callable[[Story], None]:
+    def change(told: Story) -> None:
+        judged = told.judged[number]
+        assert old in judged.policy
+        judged.policy = judged.policy.replace(old, new)
+
+    return change
+
+
+# What is changed in the recording, and the steps whose judgement has to notice
+CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
+    "λ without effect": (
+        _as_stock,
+        {"Carrier identified", "Back to LTE", "Carrier changes λ"},
+    ),
+    "λ late": (_change(story.LTE, 1, 15.5, 150), {"Carrier identified"}),
+    "λ in other units": (_change(story.LTE, 1, 15.02, 15), {"Carrier identified", "Wi-Fi"}),
+    "λ on Wi-Fi": (_add(story.WIFI, 40.0, 150), {"Wi-Fi", "LTE goes"}),
+    "no λ on the stacked interface": (
+        lambda told: told.watched.update({story.CLAT: told.watched[story.WIFI]}),
+        {"Carrier identified", "Wi-Fi", "Back to LTE", "Carrier changes λ"},
+    ),
+    "no reset when LTE goes": (_change(story.LTE, 2, 46.0, 0), {"LTE goes"}),
+    "an interface that stays on": (_add(story.LTE, 119.0, 150), {"Airplane mode"}),
+    "rounds on Wi-Fi": (_add("TCPDrwaRounds", 50.0, 10**6), {"LTE goes"}),
+    "a write on Wi-Fi": (_says(6, "- rmnet0 λ", "- wlan0 λ"), {"SIM swap"}),
+    "an error of netd's": (_says(4, "errors: 0", "errors: 1"), {"Back to LTE"}),
+    "a network that stays": (
+        _says(7, "Events without", f"{story.LTE} off: carrier 1\nEvents without"),
+        {"Airplane mode"},
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_judgement_notices(stories: dict[str, Story], change: str) -> None:
+    told = copy.deepcopy(stories["A"])
+    alter, noticing = CHANGES[change]
+    alter(told)
+    told.judge()
+    failed = {judged.step.name for judged in told.judged if not judged.passed}
+    assert noticing <= failed
+    assert not told.passed
+
+
+def test_page(stories: dict[str, Story], tmp_path: Path) -> None:
+    told = stories["A"].as_dict()
+    assert json.loads(json.dumps(told)) == json.loads(json.dumps(told, allow_nan=False))
+    path = tmp_path / "e2e.html"
+    page.write_html([told], path, {"Kernel": "a kernel"})
+    text = path.read_text()
+    assert "Every step came out as it has to" in text
+    for step in story.STEPS:
+        assert step.name in text
+        assert step.mark in text
+    assert not re.search(r"""(?:src|href)=["'](?!data:)""", text.split("<script")[0])
+    told["steps"][2]["passed"] = False
+    page.write_html([told], path, {"Kernel": "a kernel"})
+    assert "Failed: A: Wi-Fi." in path.read_text()
