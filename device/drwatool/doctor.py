@@ -34,7 +34,8 @@ done
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
 echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
-echo "carrier=$(dumpsys carrier_config 2>/dev/null | grep -m 1 drwa_enabled_bool)"
+dumpsys carrier_config 2>/dev/null |
+    grep -E '^Phone Id|mNoSimConfig|drwa_enabled_bool' | sed 's/^ */carrier=/'
 """
 
 
@@ -244,9 +245,26 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: the property persist.drwa.disable is set, which switches DRWA off",
             "adb shell setprop persist.drwa.disable false, then reboot",
         )
-    if any("false" in carrier for carrier in found.get("carrier", [])):
+    enabled = _carriers(found.get("carrier", []))
+    if enabled and not any(enabled.values()):
         yield Finding(
             BAD,
-            "phone: the carrier's configuration has drwa_enabled_bool = false, the default",
+            "phone: no SIM's carrier configuration has drwa_enabled_bool = true",
             "see frameworks/carrier/README.md",
         )
+
+
+def _carriers(dump: list[str]) -> dict[str, bool]:
+    """By SIM slot, whether DRWA is on: a slot's layers follow each other, and the last one wins."""
+    enabled: dict[str, bool] = {}
+    slot = None
+    for line in dump:
+        key, _, value = (part.strip() for part in line.partition("="))
+        if key == "Phone Id":
+            slot = value
+            enabled[slot] = False
+        elif key.startswith("mNoSimConfig"):
+            slot = None
+        elif slot is not None:
+            enabled[slot] = value == "true"
+    return enabled

@@ -160,7 +160,13 @@ knob=rmnet_data0/tcp_drwa_lambda 125
 flag=null
 disabled=
 module=package:com.android.tethering
-carrier=    drwa_enabled_bool = true
+carrier=Phone Id = 0
+carrier=drwa_enabled_bool = false
+carrier=drwa_enabled_bool = true
+carrier=Phone Id = 1
+carrier=drwa_enabled_bool = false
+carrier=mNoSimConfig :
+carrier=drwa_enabled_bool = false
 """
 
 
@@ -174,7 +180,21 @@ carrier=    drwa_enabled_bool = true
         ("disabled=", "disabled=true", "persist.drwa.disable is set"),
         ("disabled=", "disabled=false", None),
         ("com.android", "com.google.android", "the tethering module is Google's"),
-        ("= true", "= false", "drwa_enabled_bool = false"),
+        ("= true", "= false", "no SIM's carrier configuration has drwa_enabled_bool = true"),
+        ("carrier=drwa_enabled_bool = true\n", "", "no SIM's carrier configuration"),
+        ("Phone Id = 1\ncarrier=drwa_enabled_bool = false", "Phone Id = 1", None),
+        (
+            "= true\ncarrier=Phone Id = 1\n",
+            "= false\ncarrier=Phone Id = 1\ncarrier=drwa_enabled_bool = true\n",
+            "no SIM's carrier configuration",
+        ),
+        (
+            "true\ncarrier=Phone Id = 1\ncarrier=drwa_enabled_bool = false\n"
+            "carrier=mNoSimConfig :\ncarrier=drwa_enabled_bool = false",
+            "false\ncarrier=mNoSimConfig :\ncarrier=drwa_enabled_bool = true",
+            "no SIM's carrier configuration",
+        ),
+        (GOOD[GOOD.index("carrier=") :], "", None),
         ("flag=null\n", "flag=-1\r\n", "the flag tethering/drwa is -1"),
     ],
 )
@@ -199,6 +219,37 @@ def test_no_phone(world: World) -> None:
     silent = world.run("doctor", "--adb", "false")
     assert silent.code == 2
     assert "false: no answer: connect one phone and allow debugging" in silent.err
+
+
+# As CarrierConfigLoader prints it: by slot, the defaults first, and what wins last.
+CARRIER_CONFIG = """\
+CarrierConfigLoader: com.android.phone.CarrierConfigLoader@eeebaef
+Phone Id = 0
+    Default Values from CarrierConfigManager :
+            drwa_enabled_bool = false
+            drwa_lambda_int = 125
+
+    mConfigFromDefaultApp :
+            drwa_enabled_bool = true
+
+    mConfigFromCarrierApp : null
+"""
+
+
+@pytest.mark.parametrize(("value", "code"), [("true", 0), ("false", 1)])
+def test_carrier_configuration_as_a_phone_prints_it(
+    world: World, tmp_path: Path, value: str, code: int
+) -> None:
+    dump = CARRIER_CONFIG.replace("= true", f"= {value}")
+    write(tmp_path / "dumpsys", f"#!/bin/sh\n[ $1 = carrier_config ] && cat <<'E'\n{dump}E\n")
+    write(tmp_path / "adb", f'#!/bin/sh\nPATH={tmp_path}:$PATH\nexec sh -c "$2"\n')
+    for name in "dumpsys", "adb":
+        (tmp_path / name).chmod(0o755)
+    done = world.run("doctor", "--adb", str(tmp_path / "adb"), "--json")
+    # This machine has no knob.
+    bad = [each["what"] for each in done.report["findings"]][1:]
+    assert len(bad) == code
+    assert all("drwa_enabled_bool" in what for what in bad)
 
 
 # In place of adb: runs the script that it is given in a guest, on a real kernel.
