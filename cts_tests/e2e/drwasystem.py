@@ -91,7 +91,7 @@ def _java() -> list[str]:
     # Where Maven keeps the framework's classes, it keeps those for Robolectric, too.
     plain = next(Path(path) for path in libraries if "/android-all/" in path)
     framework = plain.parents[2] / "android-all-instrumented" / f"{plain.parent.name}-i7"
-    classes = [CLASSES / "classes", CLASSES / "test-classes", CLASSES / "monitor" / "classes.jar"]
+    classes = [CLASSES / "classes", CLASSES / "test-classes", CLASSES / "androidx" / "monitor.jar"]
     return [
         "java",
         "-XX:+UseSerialGC",

@@ -22,6 +22,7 @@ import android.os.Handler;
 import android.os.HandlerThread;
 import android.os.ParcelFileDescriptor;
 import android.os.PersistableBundle;
+import android.os.ServiceManager;
 import android.provider.DeviceConfig;
 import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeTelephony;
@@ -62,7 +63,7 @@ import org.robolectric.util.ReflectionHelpers;
  * usage is in cts_tests/README.md. Ends with the process.
  */
 @RunWith(RobolectricTestRunner.class)
-@Config(shadows = {DrwaServiceTest.Services.class, DrwaServiceTest.Connectivity.class})
+@Config(shadows = {FakeServiceManager.class, DrwaServiceTest.Connectivity.class})
 public class SystemServer {
     private static final int FORCE_DISABLED = -1;
 
@@ -149,7 +150,7 @@ public class SystemServer {
         }
 
         private static Binder published() {
-            return (Binder) DrwaServiceTest.Services.sPublished.get("drwa");
+            return (Binder) ServiceManager.getService("drwa");
         }
 
         @Override

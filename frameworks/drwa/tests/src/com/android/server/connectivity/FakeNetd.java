@@ -13,6 +13,7 @@ import android.os.ServiceSpecificException;
 import android.system.OsConstants;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 
 /** netd in front of a kernel: which interfaces exist, and what their DRWA knobs hold. */
 public class FakeNetd extends INetd.Default {
@@ -29,7 +30,7 @@ public class FakeNetd extends INetd.Default {
         SECURITY
     }
 
-    private final Map<String, Integer> mKnobs = new TreeMap<>();
+    private final Map<String, Integer> mKnobs = new ConcurrentSkipListMap<>();
     private boolean mKernelHasDrwa = true;
 
     /** Applies to all calls until changed. */
@@ -62,6 +63,10 @@ public class FakeNetd extends INetd.Default {
 
     public void removeDrwaFromKernel() {
         mKernelHasDrwa = false;
+    }
+
+    public boolean kernelHasDrwa() {
+        return mKernelHasDrwa;
     }
 
     /** As a shell or an earlier system server would do. */

@@ -4,18 +4,20 @@ package com.android.server.connectivity;
 
 import static org.robolectric.Shadows.shadowOf;
 
+import android.Manifest;
 import android.content.Context;
 import android.os.PersistableBundle;
 import android.os.RemoteException;
 import android.telephony.CarrierConfigManager;
 import android.telephony.TelephonyManager;
 import android.telephony.TelephonyRegistryManager;
-import android.util.SparseArray;
 import com.android.internal.telephony.ICarrierConfigChangeListener;
 import com.android.internal.telephony.ICarrierConfigLoader;
 import com.android.internal.telephony.ITelephonyRegistry;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.robolectric.annotation.Implements;
 import org.robolectric.shadow.api.Shadow;
 import org.robolectric.shadows.ShadowServiceManager;
@@ -28,8 +30,9 @@ public class FakeTelephony {
     public static class RealCarrierConfigManager {}
 
     private final Context mContext;
-    private final SparseArray<PersistableBundle> mConfigs = new SparseArray<>();
-    private final List<ICarrierConfigChangeListener> mListeners = new ArrayList<>();
+    private final Map<Integer, PersistableBundle> mConfigs = new ConcurrentHashMap<>();
+    private final Map<Integer, PersistableBundle> mOverrides = new ConcurrentHashMap<>();
+    private final List<ICarrierConfigChangeListener> mListeners = new CopyOnWriteArrayList<>();
 
     /** Calls that a device would make to the phone process for a configuration. */
     public int reads;
@@ -47,7 +50,10 @@ public class FakeTelephony {
             reads++;
             keysRead = List.of();
             if (down) throw new IllegalStateException("Carrier config loader is not available.");
-            return mConfigs.get(subId, new PersistableBundle());
+            final PersistableBundle config =
+                    new PersistableBundle(mConfigs.getOrDefault(subId, new PersistableBundle()));
+            config.putAll(mOverrides.getOrDefault(subId, new PersistableBundle()));
+            return config;
         }
 
         @Override
@@ -61,6 +67,18 @@ public class FakeTelephony {
                 if (all.containsKey(key)) subset.putObject(key, all.get(key));
             }
             return subset;
+        }
+
+        @Override
+        public void overrideConfig(int subId, PersistableBundle overrides, boolean persistent) {
+            mContext.enforceCallingOrSelfPermission(
+                    Manifest.permission.MODIFY_PHONE_STATE, "overrideConfig");
+            if (overrides == null) {
+                mOverrides.remove(subId);
+            } else {
+                mOverrides.put(subId, new PersistableBundle(overrides));
+            }
+            announceConfig(subId);
         }
     }
 

@@ -24,7 +24,6 @@ import android.net.Network;
 import android.net.NetworkRequest;
 import android.os.Binder;
 import android.os.Handler;
-import android.os.IBinder;
 import android.os.Looper;
 import android.os.ParcelFileDescriptor;
 import android.os.ServiceManager;
@@ -37,9 +36,7 @@ import java.io.File;
 import java.io.FileOutputStream;
 import java.nio.file.Files;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.After;
 import org.junit.Before;
@@ -48,13 +45,11 @@ import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
-import org.robolectric.annotation.Implementation;
 import org.robolectric.annotation.Implements;
 import org.robolectric.shadows.ShadowConnectivityManager;
-import org.robolectric.shadows.ShadowServiceManager;
 
 @RunWith(RobolectricTestRunner.class)
-@Config(shadows = {DrwaServiceTest.Services.class, DrwaServiceTest.Connectivity.class})
+@Config(shadows = {FakeServiceManager.class, DrwaServiceTest.Connectivity.class})
 public class DrwaServiceTest {
     private static final Network CELL = network(100);
     private static final Network WIFI = network(101);
@@ -64,18 +59,6 @@ public class DrwaServiceTest {
     private static final String RMNET = "rmnet_data2";
     private static final String WLAN = "wlan0";
     private static final String TUN = "tun0";
-
-    /** What the service manager is told. */
-    @Implements(ServiceManager.class)
-    public static class Services extends ShadowServiceManager {
-        static final Map<String, IBinder> sPublished = new HashMap<>();
-
-        @Implementation
-        protected static void addService(
-                String name, IBinder service, boolean allowIsolated, int dumpPriority) {
-            sPublished.put(name, service);
-        }
-    }
 
     /** What ConnectivityService is asked for. */
     @Implements(ConnectivityManager.class)
@@ -107,7 +90,7 @@ public class DrwaServiceTest {
 
     @After
     public void tearDown() {
-        Services.sPublished.clear();
+        FakeServiceManager.forgetAll();
         Connectivity.sRequests.clear();
     }
 
@@ -136,7 +119,7 @@ public class DrwaServiceTest {
     }
 
     private static Binder published() {
-        return (Binder) Services.sPublished.get("drwa");
+        return (Binder) ServiceManager.getService("drwa");
     }
 
     private static String dump() throws Exception {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.drwa.here;
+
+import android.app.UiAutomation;
+import android.os.IBinder;
+import android.os.ParcelFileDescriptor;
+import android.os.RemoteException;
+import android.os.ServiceManager;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.robolectric.RuntimeEnvironment;
+import org.robolectric.Shadows;
+import org.robolectric.annotation.Implementation;
+import org.robolectric.annotation.Implements;
+import org.robolectric.shadows.ShadowApplication;
+import org.robolectric.shadows.ShadowUiAutomation;
+
+/** The shell that instrumentations may ask for its permissions and for commands. */
+@Implements(UiAutomation.class)
+public class Shell extends ShadowUiAutomation {
+    private static final Pattern KNOB =
+            Pattern.compile("cat /proc/sys/net/ipv4/conf/([^/]+)/tcp_drwa_lambda");
+
+    private static final String FIND_KNOBS = "find /proc/sys/net/ipv4/conf -name tcp_drwa_lambda";
+
+    /** Those of the shell's that the tests use. */
+    private static final String[] PERMISSIONS = {
+        "android.permission.DUMP",
+        "android.permission.MANAGE_TEST_NETWORKS",
+        "android.permission.MODIFY_PHONE_STATE",
+    };
+
+    private static ShadowApplication app() {
+        return Shadows.shadowOf(RuntimeEnvironment.getApplication());
+    }
+
+    @Implementation
+    protected void adoptShellPermissionIdentity() {
+        app().grantPermissions(PERMISSIONS);
+    }
+
+    @Implementation
+    protected void dropShellPermissionIdentity() {
+        app().denyPermissions(PERMISSIONS);
+    }
+
+    @Implementation
+    protected ParcelFileDescriptor executeShellCommand(String command) {
+        try {
+            // What a service dumps may not fit into a pipe
+            final File file = File.createTempFile("shell", null);
+            try (FileOutputStream out = new FileOutputStream(file)) {
+                run(command, out);
+                return ParcelFileDescriptor.open(file, ParcelFileDescriptor.MODE_READ_ONLY);
+            } finally {
+                file.delete();
+            }
+        } catch (IOException | RemoteException e) {
+            throw new AssertionError(command, e);
+        }
+    }
+
+    private static void run(String command, FileOutputStream out)
+            throws IOException, RemoteException {
+        final SystemHere.Netd netd = ((SystemHere) RuntimeEnvironment.getApplication()).mNetd;
+        final Matcher knob = KNOB.matcher(command);
+        if (command.startsWith("dumpsys ")) {
+            final IBinder service = ServiceManager.getService(command.substring(8));
+            if (service == null) return;
+            service.dump(out.getFD(), new String[0]);
+        } else if (command.equals("cat /proc/sys/net/ipv4/tcp_rmem")) {
+            print(out, netd.mTcpRmem.replace(' ', '\t'));
+        } else if (command.equals(FIND_KNOBS)) {
+            if (netd.kernelHasDrwa()) print(out, String.join("\n", netd.getKnobs().keySet()));
+        } else if (knob.matches()) {
+            print(out, "" + netd.getKnob(knob.group(1)));
+        } else {
+            throw new AssertionError("No such command here: " + command);
+        }
+    }
+
+    private static void print(FileOutputStream out, String text) throws IOException {
+        out.write(text.getBytes(StandardCharsets.UTF_8));
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.drwa.here;
+
+import static org.robolectric.Shadows.shadowOf;
+
+import android.app.Application;
+import android.content.Context;
+import android.net.NetworkInfo;
+import android.os.Handler;
+import android.os.HandlerThread;
+import com.android.server.connectivity.DrwaController;
+import com.android.server.connectivity.FakeNetd;
+import com.android.server.connectivity.FakeTelephony;
+import com.android.server.drwa.DrwaService;
+import com.android.server.drwa.FakeServiceManager;
+import org.robolectric.shadow.api.Shadow;
+import org.robolectric.shadows.ShadowSubscriptionManager;
+
+/**
+ * The processes that a device's tests talk to, stood in for below their AIDL interfaces: netd in
+ * front of a kernel, the phone process, ConnectivityService, and a shell. What is above them is
+ * Android's own, the policy is DRWA's own, in one of its hosts.
+ */
+public class SystemHere extends Application {
+    /** Which of the policy's hosts to run. */
+    public enum Host {
+        /** ConnectivityService, which calls the policy as the patch has it. */
+        A,
+        /** DrwaService. */
+        B
+    }
+
+    static final String HOST_PROPERTY = "drwa.host";
+    static final String KERNEL_LACKS_DRWA_PROPERTY = "drwa.kernel.lacks";
+    static final int SUB_ID = 1;
+
+    private static final int CARRIER_ID = 1989;
+
+    /** netd, and a kernel's limits, which ConnectivityService sets. */
+    static final class Netd extends FakeNetd {
+        volatile String mTcpRmem;
+
+        @Override
+        public void setTcpRWmemorySize(String rmem, String wmem) {
+            mTcpRmem = rmem;
+        }
+    }
+
+    final Netd mNetd = new Netd();
+
+    @Override
+    public void onCreate() {
+        super.onCreate();
+        // Robolectric leaves it out, and NetworkAgent needs it
+        Shadow.directInitialize(NetworkInfo.class);
+        FakeServiceManager.forgetAll();
+        final boolean lacksDrwa = Boolean.getBoolean(KERNEL_LACKS_DRWA_PROPERTY);
+        if (lacksDrwa) mNetd.removeDrwaFromKernel();
+        shadowOf(this).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
+        final FakeTelephony telephony = new FakeTelephony(this);
+        telephony.setCarrierId(SUB_ID, CARRIER_ID);
+        ShadowSubscriptionManager.setDefaultDataSubscriptionId(SUB_ID);
+
+        final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
+        thread.start();
+        final Handler handler = new Handler(thread.getLooper());
+        final boolean patched = Host.valueOf(System.getProperty(HOST_PROPERTY)) == Host.A;
+        final DrwaController policy =
+                patched ? new DrwaController(this, handler, mNetd, true /* enabled */) : null;
+        final FakeConnectivity connectivity = new FakeConnectivity(this, handler, mNetd, policy);
+        FakeServiceManager.addService(
+                Context.CONNECTIVITY_SERVICE,
+                connectivity.getInterface().asBinder(),
+                false /* allowIsolated */,
+                0 /* dumpPriority */);
+        if (patched) {
+            policy.start();
+        } else {
+            new DrwaService(this).onStart();
+        }
+        connectivity.connectWifiOfTheDevice();
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.drwa.cts;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.fail;
+
+import android.os.ParcelFileDescriptor;
+import androidx.test.platform.app.InstrumentationRegistry;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+
+/** What DRWA does on this device, as a shell sees it. */
+final class Drwa {
+    /** The value of a knob that is off. */
+    static final int OFF = 0;
+
+    private static final String CONF = "/proc/sys/net/ipv4/conf/";
+    private static final String KNOB = "/tcp_drwa_lambda";
+    private static final String TITLE = "DRWA: ";
+    private static final long TIMEOUT_S = 10;
+    private static final long POLL_MS = 20;
+
+    private Drwa() {}
+
+    /** The output of a command of the shell's, without what it says to stderr. */
+    static String shell(String command) {
+        final ParcelFileDescriptor out =
+                InstrumentationRegistry.getInstrumentation()
+                        .getUiAutomation()
+                        .executeShellCommand(command);
+        try (InputStream in = new ParcelFileDescriptor.AutoCloseInputStream(out)) {
+            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new AssertionError(command, e);
+        }
+    }
+
+    /** Whether any interface has the knob; "all" and "default" have none on any kernel. */
+    static boolean isInKernel() {
+        return !shell("find /proc/sys/net/ipv4/conf -name tcp_drwa_lambda").isEmpty();
+    }
+
+    /** The file of an interface's knob. */
+    static String getPath(String iface) {
+        return CONF + iface + KNOB;
+    }
+
+    /** λ of an interface in hundredths of a bandwidth-delay product, or {@link #OFF}. */
+    static int getKnob(String iface) {
+        return Integer.parseInt(shell("cat " + getPath(iface)).trim());
+    }
+
+    /** What the policy says of itself, whichever of its hosts it runs in. */
+    static String dump() {
+        final String ofService = shell("dumpsys drwa");
+        if (ofService.startsWith(TITLE)) return ofService;
+        final String ofConnectivity = shell("dumpsys connectivity");
+        final int start = ofConnectivity.indexOf(TITLE);
+        if (start < 0) fail("Neither drwa nor connectivity dumps DRWA's state");
+        return ofConnectivity.substring(start);
+    }
+
+    /**
+     * What the policy has decided on an interface, e.g. "off: wifi", or "" if no network has it.
+     */
+    static String getSetting(String iface) {
+        for (String line : dump().split("\n")) {
+            if (line.startsWith(iface + " ")) return line.substring(iface.length() + 1);
+        }
+        return "";
+    }
+
+    /**
+     * Waits until the policy has decided on an interface, which it says once it has written, and
+     * checks the knob.
+     *
+     * @param lambda in hundredths of a bandwidth-delay product
+     */
+    static void assertOn(String iface, int lambda) {
+        final String start = String.format("λ=%d.%02d: ", lambda / 100, lambda % 100);
+        await(iface + " " + start, () -> getSetting(iface).startsWith(start));
+        assertEquals(iface, lambda, getKnob(iface));
+    }
+
+    /** Waits as {@link #assertOn} does for an interface that has to be off for a reason. */
+    static void assertOff(String iface, String reason) {
+        final String start = "off: " + reason;
+        await(iface + " " + start, () -> getSetting(iface).startsWith(start));
+        assertEquals(iface, OFF, getKnob(iface));
+    }
+
+    /** Waits until no network has an interface, which still exists, and checks its knob. */
+    static void assertReset(String iface) {
+        await(iface + " without a network", () -> getSetting(iface).isEmpty());
+        assertEquals(iface, OFF, getKnob(iface));
+    }
+
+    /** Waits for something that another process has to do first; fails if it does not. */
+    static void await(String what, Callable<Boolean> condition) {
+        final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_S);
+        try {
+            while (!condition.call()) {
+                if (System.nanoTime() > end) fail("Not in time: " + what + "\n" + dump());
+                Thread.sleep(POLL_MS);
+            }
+        } catch (Exception e) {
+            throw new AssertionError(what, e);
+        }
+    }
+}

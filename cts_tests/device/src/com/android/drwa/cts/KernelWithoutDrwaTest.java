@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.drwa.cts;
+
+import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
+import static org.junit.Assert.assertTrue;
+
+import org.junit.Test;
+
+/** A kernel without DRWA, as a generic system image may meet: networks work, nothing is written. */
+@KernelWithoutDrwa
+public class KernelWithoutDrwaTest extends DrwaTestCase {
+    private static final int LAMBDA = 150;
+
+    private static void assertInert() {
+        Drwa.await(
+                "notice of the kernel",
+                () -> Drwa.dump().contains("This kernel has no tcp_drwa_lambda"));
+        final String dump = Drwa.dump();
+        assertTrue(dump, dump.contains("Writes: 0, errors: 0"));
+    }
+
+    @Test
+    public void nothingIsWritten() {
+        mCarrier.override(true, LAMBDA);
+        final TestNetwork cellular = connectCellular();
+        assertInert();
+        assertTrue(Drwa.getSetting(cellular.getInterface()).isEmpty());
+    }
+
+    @Test
+    public void networksComeAndGo() {
+        mCarrier.override(true, LAMBDA);
+        final TestNetwork cellular = connectCellular();
+        final TestNetwork vpn = connectVpn(cellular);
+        mNetworks.connect(TestNetworks.transport(TRANSPORT_WIFI));
+        mCarrier.override(true, LAMBDA + 1);
+        vpn.disconnect();
+        cellular.disconnect();
+        assertInert();
+    }
+}

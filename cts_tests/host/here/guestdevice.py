@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A guest of the lab as the device of host-side tests, with a shell as adb has one.
+
+Reads requests from its standard input and answers each with a line, all of them JSON:
+
+{"shell": COMMAND, "uid": UID}   {"exit": CODE, "stdout": TEXT, "stderr": TEXT}
+{"reboot": true}                 {}
+
+It ends with its input. The device has rmnet0, of a SIM whose carrier wants DRWA, and wlan0, with
+the system of cts_tests/e2e. Networks come back when the system server does.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CTS_TESTS = HERE.parents[1]
+sys.path += [str(CTS_TESTS.parent / "kernel" / "lab"), str(CTS_TESTS / "e2e")]
+
+import drwasystem  # noqa: E402
+from drwalab import guest, kernels  # noqa: E402
+
+KERNEL_LINE = "6.12"
+POLL_S = 0.005
+# A boot of the system, on a machine that has other things to do
+TIMEOUT_S = 280.0
+# User builds have no "cmd drwa".
+PROPERTIES = "ro.debuggable=1\n"
+GUEST_FILES = ("shell.py", "networks.sh", "start.sh", "vendor.xml")
+
+BEFORE_START = """\
+for interface in rmnet0 wlan0; do
+	ip link add $interface type dummy
+	ip link set $interface up
+done
+"""
+AFTER_START = """\
+mkdir /run/phone
+install /tmp/out/networks.sh /run/phone/networks
+install /tmp/out/start.sh /run/phone/start
+export PATH="/run/phone:$PATH"
+networks
+python3 /tmp/out/shell.py
+"""
+
+
+class DeviceError(Exception):
+    """The guest ended, or does not answer."""
+
+
+class Device:
+    """A guest that runs until it is closed, with what it keeps over a reboot."""
+
+    def __init__(self, host: str, flavour: str) -> None:
+        self._kernel = kernels.find(KERNEL_LINE, flavour)
+        self._files = [
+            *drwasystem.files(host),
+            *(HERE / "guest" / name for name in GUEST_FILES),
+        ]
+        self._cancel = threading.Event()
+        self._data = Path(tempfile.mkdtemp()) / "data"
+        self._data.mkdir()
+        (self._data / "properties").write_text(PROPERTIES)
+        self._boot()
+
+    def _boot(self) -> None:
+        self._requests = 0
+        self._folder: Path | None = None
+        self._error: Exception | None = None
+        self._guest = threading.Thread(target=self._run, daemon=True)
+        self._guest.start()
+        self._await("booted")
+
+    def _run(self) -> None:
+        try:
+            folder = guest.run_inputs(
+                "device",
+                self._write,
+                self._kernel,
+                kernels.agent(),
+                self._cancel,
+                lambda _: None,
+                stall_s=guest.SCRIPT_STALL_S,
+                memory=drwasystem.MEMORY,
+            )
+        except (guest.GuestError, guest.Cancelled) as e:
+            self._error = e
+        else:
+            shutil.copytree(folder / "data", self._data, dirs_exist_ok=True)
+            shutil.rmtree(folder)
+
+    def _write(self, folder: Path) -> None:
+        for path in self._files:
+            shutil.copy(path, folder)
+        (folder / "script.sh").write_text(BEFORE_START + drwasystem.START + AFTER_START)
+        shutil.copytree(self._data, folder / "data")
+        self._folder = folder
+
+    def _await(self, name: str) -> Path:
+        """The file of the guest's folder, once it is there."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            if self._folder and (path := self._folder / name).exists():
+                return path
+            if not self._guest.is_alive():
+                raise DeviceError(f"the guest ended: {self._error}")
+            time.sleep(POLL_S)
+        raise DeviceError(f"no {name} in {TIMEOUT_S:.0f} s; see {self._folder}/console")
+
+    def _request(self, request: dict[str, Any]) -> None:
+        assert self._folder
+        new = self._folder / "new-request"
+        new.write_text(json.dumps(request))
+        new.rename(self._folder / f"request-{self._requests}")
+
+    def shell(self, command: str, uid: int) -> dict[str, Any]:
+        """Runs a command of sh; raises DeviceError when the guest does not answer."""
+        self._request({"shell": command, "uid": uid})
+        answer: dict[str, Any] = json.loads(self._await(f"answer-{self._requests}").read_text())
+        self._requests += 1
+        return answer
+
+    def reboot(self) -> None:
+        """Ends the guest and boots another one, which finds /data as it was left."""
+        self._end()
+        if self._error:
+            raise DeviceError(str(self._error))
+        self._boot()
+
+    def _end(self) -> None:
+        if self._guest.is_alive() and self._folder:
+            self._request({})
+        self._guest.join(TIMEOUT_S)
+        # One that is stuck ends like this, but it has nothing to keep.
+        self._cancel.set()
+        self._guest.join()
+        self._cancel.clear()
+
+    def close(self) -> None:
+        self._end()
+        shutil.rmtree(self._data.parent)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("host", choices=drwasystem.HOSTS)
+    parser.add_argument("--flavour", default="drwa", help="of the kernel (default: %(default)s)")
+    args = parser.parse_args()
+    try:
+        device = Device(args.host, args.flavour)
+    except (kernels.KernelMissing, drwasystem.BuildError, DeviceError) as e:
+        print(json.dumps({"error": str(e)}), flush=True)
+        return 1
+    print(json.dumps({}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = {}
+        if "shell" in request:
+            answer = device.shell(request["shell"], request["uid"])
+        else:
+            device.reboot()
+        print(json.dumps(answer), flush=True)
+    device.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

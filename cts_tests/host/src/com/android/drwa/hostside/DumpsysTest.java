@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.drwa.hostside;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assume.assumeTrue;
+
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.Test;
+
+/** What dumpsys tells, which has to be what the kernel holds. */
+public class DumpsysTest extends DrwaHostTestCase {
+    private static final int LAMBDA = 275;
+
+    @Test
+    public void policyTellsWhatTheKernelHolds() throws Exception {
+        assertTrue(getDump(), getDump().startsWith("DRWA: enabled\n"));
+        assertTrue(
+                getDump(), Pattern.compile("Writes: \\d+, errors: 0\n").matcher(getDump()).find());
+        assertFalse("this device has no network", getSettings().isEmpty());
+        assertKnobsAre(getSettings());
+    }
+
+    @Test
+    public void netdTellsWhatTheKernelHolds() throws Exception {
+        final String dump = shell("dumpsys netd");
+        assumeTrue("this netd has no part of DRWA", dump.contains("DrwaController"));
+        final Map<String, Integer> told = new TreeMap<>();
+        final Matcher line = Pattern.compile("\n +(\\S+) lambda=(\\d+)\n").matcher(dump + "\n");
+        for (int start = 0; line.find(start); start = line.end() - 1) {
+            told.put(line.group(1), Integer.parseInt(line.group(2)));
+        }
+        final Map<String, Integer> held = new TreeMap<>();
+        for (String iface : getInterfaces()) held.put(iface, getKnob(iface));
+        assertEquals(dump, held, told);
+    }
+
+    @Test
+    public void commandOverridesUntilCleared() throws Exception {
+        assumeTrue(
+                "user builds have no such command",
+                shell("getprop ro.debuggable").trim().equals("1"));
+        final String command =
+                "cmd " + (getHost().equals("drwa") ? "drwa" : "connectivity drwa") + " ";
+        final Map<String, Integer> before = getSettings();
+        final Map<String, Integer> overridden = new TreeMap<>(before);
+        for (String iface : before.keySet()) {
+            shell(command + "set " + iface + " " + LAMBDA);
+            overridden.put(iface, LAMBDA);
+            assertEquals(overridden, getSettings());
+            assertKnobsAre(overridden);
+        }
+        shell(command + "clear");
+        assertEquals(before, getSettings());
+        assertKnobsAre(before);
+    }
+}
