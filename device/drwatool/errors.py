@@ -44,7 +44,7 @@ class UnsupportedError(DrwaError):
 def explained(error: OSError) -> str:
     """One line with what to do, for what the file system refused."""
     advice = ADVICE.get(error.errno or 0, "put that right, then run again")
-    return f"{error.filename or 'a file'}: {error.strerror}: {advice}"
+    return f"{error.filename or 'a file, or the output'}: {error.strerror}: {advice}"
 
 
 def advised(said: str) -> str:

@@ -78,22 +78,27 @@ def fuzz(name: str, limit: str, *corpora: Path) -> tuple[int, int]:
 
 
 def fuzz_for(name: str, minutes: float) -> Result:
-    """Fuzzes for some minutes, from what the repository's corpus and earlier runs have."""
+    """Fuzzes for minutes of CPU time, from what the repository's corpus and earlier runs have."""
     found = building.OUT / "corpus" / name
     kept = CORPUS / name
     for folder in found, kept:
         folder.mkdir(parents=True, exist_ok=True)
     building.make(name)
-    executions, edges, left_s = 0, 0, minutes * 60
-    before_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    while left_s > 0:
-        share_s = max(1, round(min(left_s, SHARE_S)))
+    executions, edges, spent_s = 0, 0, 0.0
+    before_s = cpu_s()
+    while spent_s < minutes * 60:
+        share_s = max(1, round(min(minutes * 60 - spent_s, SHARE_S)))
         count, edges = fuzz(name, f"-max_total_time={share_s}", found, kept)
         executions += count
-        left_s -= share_s
+        spent_s = cpu_s() - before_s
         print(f"{name}: {executions:,} executions, {edges} edges", flush=True)
-    cpu_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before_s
-    return Result(executions, cpu_s, edges)
+    return Result(executions, spent_s, edges)
+
+
+def cpu_s() -> float:
+    """What the processes started here have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def keep(name: str) -> None:
@@ -146,7 +151,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--minutes", type=float, default=1, help="for each of the fuzzers (default: 1)"
+        "--minutes", type=float, default=1, help="of CPU time for each fuzzer (default: 1)"
     )
     parser.add_argument(
         "--record", action="store_true", help=f"keep the corpus, and write {RESULT.name}"
