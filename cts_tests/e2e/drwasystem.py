@@ -48,7 +48,7 @@ def files(host: str) -> list[Path]:
         folder / "system.json",
         HERE / "guest" / "commands",
         _clock(),
-        building.make("drwa_netd"),
+        _netd(),
     ]
 
 
@@ -59,13 +59,27 @@ def _write(path: Path, text: str) -> None:
     Path(new.name).replace(path)
 
 
-def _run(command: list[str], cwd: Path = TOP) -> str:
-    done = subprocess.run(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            cwd=TOP,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise BuildError(f"{command[0]} is not installed: make e2e installs it") from None
     if done.returncode:
         raise BuildError(f"{' '.join(command[:3])} fails:\n{done.stdout.strip()[-3000:]}")
-    return done.stdout
+
+
+def _netd() -> Path:
+    try:
+        return building.make("drwa_netd")
+    except AssertionError as e:
+        raise BuildError(f"netd does not build:\n{e}") from e
 
 
 @cache
