@@ -224,11 +224,14 @@ def _command(kernel: Kernel, cpu: int, seed: int, memory: str) -> list[str]:
 def started(
     command: Sequence[str], folder: Path, console: Path, env: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs the command in `folder`; ends it and all that it started when the block ends."""
+    """Runs the command in `folder`; ends it and all that it started when the block ends.
+
+    A parent that is killed takes the command with it.
+    """
     with (
         console.open("wb") as output,
         subprocess.Popen(
-            command,
+            ["setpriv", "--pdeathsig", "KILL", "--", *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -314,10 +314,9 @@ def assert_no_processes_in(folder: Path) -> None:
     assert not processes_in(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_stopping_leaves_nothing(own_cache: Path, tmp_path: Path, number: signal.Signals) -> None:
+def lab_at_work(own_cache: Path, target: Path) -> subprocess.Popen[str]:
+    """A command that has guests running, and would for an hour of theirs."""
     needs_kernels([spec.parse("stock", SHORT)])
-    target = tmp_path / "result.json"
     words = ["run", "--scheme", "stock", "--scheme", "drwa", "--rate", "10mbit"]
     words += ["--duration", "3600s", "--json", str(target)]
     process = subprocess.Popen(
@@ -331,6 +330,19 @@ def test_stopping_leaves_nothing(own_cache: Path, tmp_path: Path, number: signal
     while not list(own_cache.glob("runs/*/raw")) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert processes_in(own_cache)
+    return process
+
+
+def test_killing_leaves_no_guest(own_cache: Path, tmp_path: Path) -> None:
+    with lab_at_work(own_cache, tmp_path / "result.json") as process:
+        process.kill()
+    assert_no_processes_in(own_cache)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_leaves_nothing(own_cache: Path, tmp_path: Path, number: signal.Signals) -> None:
+    target = tmp_path / "result.json"
+    process = lab_at_work(own_cache, target)
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
