@@ -2,8 +2,6 @@
 
 package com.android.drwa.here;
 
-import static org.junit.Assume.assumeTrue;
-
 import com.android.drwa.cts.KernelWithoutDrwa;
 import java.lang.reflect.Method;
 import java.util.List;
@@ -13,7 +11,6 @@ import org.junit.runners.Suite;
 import org.junit.runners.model.FrameworkMethod;
 import org.junit.runners.model.InitializationError;
 import org.robolectric.RobolectricTestRunner;
-import org.robolectric.internal.AndroidSandbox;
 import org.robolectric.internal.bytecode.Sandbox;
 
 /**
@@ -31,8 +28,6 @@ public final class BothHostsRunner extends Suite {
     }
 
     private static final class HostRunner extends RobolectricTestRunner {
-        private static final int LAST_API_LEVEL = 35;
-
         private final SystemHere.Host mHost;
 
         HostRunner(Class<?> tests, SystemHere.Host host) throws InitializationError {
@@ -50,9 +45,6 @@ public final class BothHostsRunner extends Suite {
         @Override
         protected void beforeTest(Sandbox sandbox, FrameworkMethod method, Method bootstrapped)
                 throws Throwable {
-            assumeTrue(
-                    "Robolectric does not wake the threads of Android 16's message queues",
-                    ((AndroidSandbox) sandbox).getSdk().getApiLevel() <= LAST_API_LEVEL);
             // The system is made in the sandbox, whose classes are others
             System.setProperty(SystemHere.HOST_PROPERTY, mHost.name());
             System.setProperty(

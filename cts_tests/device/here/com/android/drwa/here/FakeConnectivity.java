@@ -120,16 +120,17 @@ final class FakeConnectivity {
         switch (method.getName()) {
             case "registerNetworkAgent":
                 enforceTestNetworks();
-                final Network network =
+                final Agent agent =
                         register(
                                 get(args, INetworkAgent.class),
                                 get(args, NetworkCapabilities.class),
                                 get(args, LinkProperties.class));
-                if (method.getReturnType() == Network.class) return network;
-                // From Android 16 on, there is more to return, which may be left out
-                final Object result = ReflectionHelpers.callConstructor(method.getReturnType());
-                ReflectionHelpers.setField(result, "network", network);
-                return result;
+                if (method.getReturnType() == Network.class) return agent.mNetwork;
+                // From Android 16 on, a parcelable that Android 15 does not know
+                final Object both = ReflectionHelpers.callConstructor(method.getReturnType());
+                ReflectionHelpers.setField(both, "network", agent.mNetwork);
+                ReflectionHelpers.setField(both, "registry", agent);
+                return both;
             case "requestNetwork":
             case "listenForNetwork":
                 return request(
@@ -237,16 +238,15 @@ final class FakeConnectivity {
                         .addTransportType(TRANSPORT_WIFI)
                         .addCapability(NET_CAPABILITY_INTERNET)
                         .build();
-        final Network network = register(new INetworkAgent.Default(), nc, lp);
-        post(() -> mNetworks.get(network.getNetId()).connect());
+        final Agent agent = register(new INetworkAgent.Default(), nc, lp);
+        post(agent::connect);
         mNetd.setTcpRWmemorySize(WLAN_RMEM.replace(',', ' '), WLAN_WMEM.replace(',', ' '));
     }
 
-    private Network register(INetworkAgent agent, NetworkCapabilities nc, LinkProperties lp) {
-        final Network network = new Network(mNextNetId++);
-        final Agent registered = new Agent(network, agent, nc, lp);
-        post(() -> registered.register());
-        return network;
+    private Agent register(INetworkAgent agent, NetworkCapabilities nc, LinkProperties lp) {
+        final Agent registered = new Agent(new Network(mNextNetId++), agent, nc, lp);
+        post(registered::register);
+        return registered;
     }
 
     private NetworkRequest request(
@@ -334,7 +334,23 @@ final class FakeConnectivity {
             mNetworks.put(mNetwork.getNetId(), this);
             updateCapabilities();
             updateProperties();
-            mAgent.onRegistered(this);
+            tellRegistered();
+        }
+
+        /** From Android 16 on, without the registry. */
+        private void tellRegistered() {
+            for (Method method : INetworkAgent.class.getMethods()) {
+                if (!method.getName().equals("onRegistered")) continue;
+                try {
+                    if (method.getParameterCount() == 0) {
+                        method.invoke(mAgent);
+                    } else {
+                        method.invoke(mAgent, this);
+                    }
+                } catch (ReflectiveOperationException e) {
+                    throw new AssertionError(e);
+                }
+            }
         }
 
         @Override
