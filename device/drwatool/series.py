@@ -200,6 +200,7 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
     files = sorted({name for patch in patches for name in patch.files})
     diffs = repository.git("diff-tree", "--stdin", "-p", "--full-index", "--", *files, text=recent)
     by_id = {patch.id: patch for patch in patches}
+    by_name = {patch.name: patch for patch in patches}
     same = {
         commit: by_id[patch_id]
         for patch_id, commit in _patch_ids(repository, diffs)
@@ -222,6 +223,9 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
         trailer = re.search(r"^Drwa-Series: (\S+)$", message, re.MULTILINE)
         if trailer and trailer[1].startswith(f"{project.name}/"):
             name, shipped = trailer[1], _trailer(message, "Drwa-Patch-Id")
+            if not shipped and name in by_name:
+                # Somebody who merged it by hand says that this is it.
+                shipped = by_name[name].id
         elif commit in same:
             name, shipped = same[commit].name, same[commit].id
         else:
@@ -484,7 +488,10 @@ def _conflict(scratch: Repository, patch: Patch, said: str) -> str:
             re.MULTILINE | re.DOTALL,
         )
         places.append(f"{place} (hunk {hunk[1]})" if hunk else place)
-    advice = "the base has moved too far: see whether a newer series is out"
+    advice = (
+        "the base has moved too far: see whether a newer series is out, "
+        "or merge this patch by hand as device/doc/rom-builder.md says"
+    )
     if _half_applied(scratch, patch):
         advice = "a part of it is there already: undo what was applied by hand"
     elif scratch.line("rev-parse", "--is-shallow-repository") == "true":

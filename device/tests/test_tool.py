@@ -4,6 +4,7 @@
 import ast
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -256,6 +257,32 @@ def test_half_a_patch_applied_by_hand(world: World) -> None:
     done = world.drwa("apply")
     assert done.code == 1
     assert "a part of it is there already: undo what was applied by hand" in done.err
+
+
+def test_a_patch_merged_by_hand_is_known_by_its_trailer(world: World) -> None:
+    module = world.top / MODULE
+    replace_line(module / SERVICE, 20, "    connectLater(20);\n")
+    commit(module, "Another way")
+    before = world.snapshot()
+    first, second = series_of(world, MODULE_SERIES)
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert "or merge this patch by hand as device/doc/rom-builder.md says" in done.err
+    git(module, "am", "--quiet", first)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(module, "am", "--quiet", "-3", second)
+    text = (module / SERVICE).read_text()
+    write(module / SERVICE, re.sub(r"<<<.*?>>>[^\n]*", "tellDrwa();", text, flags=re.DOTALL))
+    git(module, "add", "--all")
+    git(module, "am", "--continue")
+    name = "packages_modules_Connectivity/15/0002-Call-the-policy"
+    git(module, "commit", "--amend", "--quiet", "--no-edit", f"--trailer=Drwa-Series:{name}")
+    assert states(world) == ["fully", "none", "none"]
+    assert f"{name}: applied, and the commit was edited since" in world.drwa("status").out
+    assert world.drwa("apply").code == 0
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
 
 
 def test_uncommitted_half_is_refused_by_name(world: World) -> None:
