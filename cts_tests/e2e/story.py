@@ -253,6 +253,8 @@ def _write_inputs(host: str, folder: Path) -> None:
             network.setup_script(like),
             f"ip -n phone link add {CLAT} type dummy",
             "ip netns exec phone /bin/sh -e -c '",
+            # netd has died, and the kernel has kept this. netd is to reset it, not the policy.
+            f"echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda",
             drwasystem.START,
             f"{drwasystem.GUEST}/watch &",
             "'",
