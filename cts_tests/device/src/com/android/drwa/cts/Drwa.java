@@ -21,7 +21,7 @@ final class Drwa {
     private static final String CONF = "/proc/sys/net/ipv4/conf/";
     private static final String KNOB = "/tcp_drwa_lambda";
     private static final String TITLE = "DRWA: ";
-    private static final long TIMEOUT_S = 10;
+    private static final long TIMEOUT_S = 5;
     private static final long POLL_MS = 20;
 
     private Drwa() {}

@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
 /** A simulated network with its agent, and a request that keeps it up. */
 final class TestNetwork {
     private static final String TAG = TestNetwork.class.getSimpleName();
-    private static final long TIMEOUT_S = 10;
+    private static final long TIMEOUT_S = 5;
 
     /** Longer than any test. */
     private static final int REPLACEMENT_MS = 60_000;
