@@ -138,16 +138,25 @@ final class TestNetworks extends ExternalResource {
     /** Makes an interface with an IPv4 address. */
     LinkProperties createLink() {
         final LinkProperties lp = createInterface(new LinkAddress(IPV4_ADDRESS));
-        lp.addRoute(new RouteInfo(new IpPrefix("0.0.0.0/0"), null, lp.getInterfaceName()));
+        addDefaultRoute(lp, "0.0.0.0/0");
         return lp;
     }
 
     /** Makes an interface with an IPv6 address alone, beside which 464xlat puts another one. */
     LinkProperties createIpv6OnlyLink() {
         final LinkProperties lp = createInterface(new LinkAddress(IPV6_ADDRESS));
-        lp.addRoute(new RouteInfo(new IpPrefix("::/0"), null, lp.getInterfaceName()));
+        addDefaultRoute(lp, "::/0");
         lp.setNat64Prefix(new IpPrefix(NAT64_PREFIX));
         return lp;
+    }
+
+    private static void addDefaultRoute(LinkProperties lp, String prefix) {
+        lp.addRoute(
+                new RouteInfo(
+                        new IpPrefix(prefix),
+                        null /* gateway */,
+                        lp.getInterfaceName(),
+                        RouteInfo.RTN_UNICAST));
     }
 
     private LinkProperties createInterface(LinkAddress address) {
