@@ -59,8 +59,8 @@ class DeviceError(Exception):
 class Device:
     """A guest that runs until it is closed, with what it keeps over a reboot."""
 
-    def __init__(self, host: str, flavour: str) -> None:
-        self._kernel = kernels.find(KERNEL_LINE, flavour)
+    def __init__(self, host: str) -> None:
+        self._kernel = kernels.find(KERNEL_LINE, "drwa")
         self._files = [
             *drwasystem.files(host),
             *(HERE / "guest" / name for name in GUEST_FILES),
@@ -151,11 +151,10 @@ class Device:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("host", choices=drwasystem.HOSTS)
-    parser.add_argument("--flavour", default="drwa", help="of the kernel (default: %(default)s)")
+    parser.add_argument("host", choices=drwasystem.HOSTS, help="of the policy")
     args = parser.parse_args()
     try:
-        device = Device(args.host, args.flavour)
+        device = Device(args.host)
     except (kernels.KernelMissing, drwasystem.BuildError, DeviceError) as e:
         print(json.dumps({"error": str(e)}), flush=True)
         return 1
