@@ -36,6 +36,9 @@ namespace {
 // TCP_ESTABLISHED, of <netinet/tcp.h>, which cannot be had together with <linux/tcp.h> everywhere.
 constexpr int kEstablished = 1;
 
+// The kernel's MAX_ERRNO.
+constexpr int kMaxErrno = 4095;
+
 // The kernel fills no more than this at a time.
 constexpr size_t kDatagramBytes = 32768;
 
@@ -183,7 +186,7 @@ Result<bool> parseDrwaSockets(std::string_view datagram, const DrwaInterfaceFn& 
         if (header.nlmsg_type == NLMSG_DONE) return true;
         if (header.nlmsg_type == NLMSG_ERROR) {
             nlmsgerr error;
-            if (!extract(body, &error) || error.error >= 0) {
+            if (!extract(body, &error) || error.error >= 0 || error.error < -kMaxErrno) {
                 return Error(EBADMSG) << "inet_diag: an error without a code";
             }
             return Error(-error.error) << "inet_diag";

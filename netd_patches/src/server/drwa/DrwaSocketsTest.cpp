@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -222,8 +223,10 @@ TEST(DrwaSocketsTest, ErrorOfTheKernel) {
     auto parsed = parse(netlink(NLMSG_ERROR, bytesOf(error)));
     ASSERT_FALSE(parsed.done.ok());
     EXPECT_EQ(parsed.done.error().code(), EACCES);
-    error.error = 0;
-    EXPECT_EQ(parse(netlink(NLMSG_ERROR, bytesOf(error))).done.error().code(), EBADMSG);
+    for (const int noErrno : {0, EACCES, -4096, INT_MIN}) {
+        error.error = noErrno;
+        EXPECT_EQ(parse(netlink(NLMSG_ERROR, bytesOf(error))).done.error().code(), EBADMSG);
+    }
 }
 
 TEST(DrwaSocketsTest, EveryCutIsNoticed) {
