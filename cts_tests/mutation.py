@@ -44,6 +44,8 @@ POLL_S = 0.1
 TIME_LIMIT_S = 1800.0
 # For pytest to end its guests
 GRACE_S = 20.0
+# A mutant's Java does not live long enough to pay back what optimizing it costs.
+SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SHOWN_TESTS = 3
 SHOWN_LENGTH = 70
 SHOWN_LINES = 15
@@ -73,9 +75,13 @@ def _make_netd(*targets: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Suite:
-    """Tests that run together: what they need built, their command, and its JUnit reports."""
+    """Tests that run together: what they need built, their command, and its JUnit reports.
+
+    What prepares a tree runs once, ahead of all mutants.
+    """
 
     test: list[str]
+    prepare: list[str] = field(default_factory=list)
     build: list[str] = field(default_factory=list)
     # The line and flavour that its guests boot
     kernel: tuple[str, str] | None = None
@@ -92,33 +98,43 @@ class Suite:
         return commands
 
 
-_JAVA = ["frameworks/run-tests", "15"]
-_JAVA_REPORTS = "out/frameworks/android-35/surefire-reports/TEST-*.xml"
-_QUICK_JAVA = ("DrwaControllerTest", "DrwaCarrierConfigTest", "DrwaServiceTest")
 _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library()"
+
+
+def _java(tests: str) -> Suite:
+    """Tests on Android 15's framework, which are compiled once; a mutant costs its own class."""
+    maven = ["mvn", "--quiet", "--batch-mode", "--offline", "--file=frameworks", "-Pandroid-15"]
+    return Suite(
+        [*maven, f"-Dtest={tests}", "compile", "surefire:test"],
+        prepare=["frameworks/run-tests", "15", "-DskipTests"],
+        reports="out/frameworks/android-35/surefire-reports/TEST-*.xml",
+    )
+
+
+def _wire(ip: str) -> Suite:
+    tests = _pytest("cts_tests/kernel/tests", "-k", f"6.12 and {ip}")
+    return Suite(tests, kernel=("6.12", "drwa"))
+
+
 SUITES = {
-    "java": Suite(
-        [*_JAVA, f"-Dtest={','.join(_QUICK_JAVA)}"],
-        reports=_JAVA_REPORTS,
-    ),
-    "all-java": Suite(_JAVA, reports=_JAVA_REPORTS),
+    "policy": _java("Drwa*Test,!DrwaStateMachineTest,!DrwaConcurrencyTest"),
+    "device-side": _java("com.android.drwa.cts.*Test"),
     "patches": Suite(_pytest("frameworks/patches/tests")),
     "netd": Suite(
-        _pytest("netd_patches/tests/test_netd.py", "-k", "unit or range"), _make_netd("drwa_test")
+        _pytest("netd_patches/tests/test_netd.py", "-k", "unit or range"),
+        build=_make_netd("drwa_test"),
     ),
     "netd-guest": Suite(
         _pytest("netd_patches/tests/test_netd_guest.py", "-k", "6.12"),
-        _make_netd("drwa_kernel_test", "drwactl"),
-        ("6.12", "drwa"),
+        build=_make_netd("drwa_kernel_test", "drwactl"),
+        kernel=("6.12", "drwa"),
     ),
     "law": Suite(
         _pytest("kernel/tests/test_core.py", "kernel/tests/test_recovery.py"),
-        [sys.executable, "-c", _LAW],
+        build=[sys.executable, "-c", _LAW],
     ),
-    "kunit": Suite(
-        _pytest("kernel/lab/tests/test_kunit.py", "-k", "6.12"), kernel=("6.12", "debug")
-    ),
-    "wire": Suite(_pytest("cts_tests/kernel/tests", "-k", "6.12"), kernel=("6.12", "drwa")),
+    "wire-4": _wire("Ipv4"),
+    "wire-6": _wire("Ipv6"),
     # All that changes there makes the recorded results old, which says nothing.
     "sepolicy": Suite(_pytest("sepolicy/tests", "-k", "not results_are")),
     "product": Suite(_pytest("device/product/tests")),
@@ -251,7 +267,10 @@ class Bench:
     def __init__(self, trees: Trees) -> None:
         self.trees = trees
         self.stop = threading.Event()
-        self._environment = os.environ | {"XDG_CACHE_HOME": str(trees.cache)}
+        self._environment = os.environ | {
+            "XDG_CACHE_HOME": str(trees.cache),
+            "JAVA_TOOL_OPTIONS": SHORT_LIVED_JAVA,
+        }
 
     def failures(self, name: str, tree: Path) -> list[str]:
         """The tests of a suite that fail; raises MutationError when that cannot be told."""
@@ -289,6 +308,13 @@ class Bench:
             except MutationError as error:
                 problem = str(error)
         return Result(mutant.name, caught, round(time.monotonic() - start, 1), problem)
+
+    def prepare(self, tree: Path, suites: Sequence[str]) -> None:
+        """Does for a tree what suites need once."""
+        for command in {tuple(SUITES[name].prepare) for name in suites} - {()}:
+            code, said = self._run(list(command), tree)
+            if code:
+                raise MutationError(f"{command[0]} ends with {code}:\n{said}")
 
     def check_unbroken(
         self, tree: Path, suites: Sequence[str], said: Callable[[str], None]
@@ -408,21 +434,14 @@ def _judge_all(
     def say(text: str) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def say_nothing(_: str) -> None:
-        """For the second tree and on, which do what the first one does."""
-
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="mutation-") as folder:
         say("copying the work tree")
         trees = Trees(Path(folder), jobs, [SUITES[name] for name in names])
         bench = Bench(trees)
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                checks = [
-                    pool.submit(bench.check_unbroken, tree, names, say_nothing if number else say)
-                    for number, tree in enumerate(trees.all)
-                ]
-                for check in as_completed(checks):
-                    check.result()
+                list(pool.map(lambda tree: bench.prepare(tree, names), trees.all))
+                pool.submit(bench.check_unbroken, trees.all[0], names, say).result()
                 for number, future in enumerate(
                     as_completed([pool.submit(bench.judge, mutant) for mutant in mutants]), start=1
                 ):
@@ -461,6 +480,9 @@ def main(
     Ends with 0 if all are noticed, 1 if one is not or cannot be told, 2 if the options are wrong.
     """
     console = Console(stderr=True)
+    # Also where the shell that started it had it ignore Ctrl-C
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         mutants = read_mutants()
         for mutant in mutants:

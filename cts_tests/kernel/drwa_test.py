@@ -17,7 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tun_peer
-from tun_peer import MAX_UNSCALED, Application, Interface, Link, Loop, Offer, Server
+from tun_peer import (
+    MAX_UNSCALED,
+    TIMESTAMP_OPTION,
+    Application,
+    Interface,
+    Link,
+    Loop,
+    Offer,
+    Server,
+)
 
 RATE_BPS = 3e6
 RTT_S = 0.06
@@ -92,6 +101,14 @@ class Base:
             application.connect(server)
             return application
 
+        def settled(self, hundredths: int, timestamps: bool = True, scaling: bool = True) -> Server:
+            """A governed download whose window has come to rest."""
+            self.set_lambda(hundredths)
+            server = self.server(timestamps=timestamps, scaling=scaling)
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            return server
+
         def offers(self, server: Server, seconds: float = LOOK_S) -> list[Offer]:
             """Runs, and returns what was offered meanwhile."""
             before = len(server.offers)
@@ -100,8 +117,8 @@ class Base:
             self.assertGreater(len(server.offers), before, "the phone is silent")
             return server.offers[before:]
 
-        def window(self, server: Server, seconds: float = LOOK_S) -> float:
-            return statistics.median(offer.window for offer in self.offers(server, seconds))
+        def window(self, server: Server) -> float:
+            return statistics.median(offer.window for offer in self.offers(server))
 
         def check_right_edges(self) -> None:
             """What was offered once stays offered, RFC 9293, 3.8.6."""
@@ -113,7 +130,7 @@ class Base:
 
             λ bandwidth-delay products and the added segment.
             """
-            segment = server.mss + (12 if server.timestamps else 0)
+            segment = server.mss + (TIMESTAMP_OPTION if server.timestamps else 0)
             return hundredths / 100 * server.rate * server.link.rtt_s + segment
 
         def assert_law(self, server: Server, hundredths: int, more: float = TOLERANCE) -> None:
@@ -131,18 +148,11 @@ class Base:
             self.assertEqual(windows, sorted(windows))
 
         def follows_the_law(self, hundredths: int) -> None:
-            self.set_lambda(hundredths)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
-            self.assert_law(server, hundredths)
+            self.assert_law(self.settled(hundredths), hundredths)
 
         def test_queue(self) -> None:
             """The segments wait for half an RTT in a queue, with λ = 1.5."""
-            self.set_lambda(150)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             now_us = self.loop.now_us
             self.loop.run(LOOK_S)
             rtt_us = statistics.median(rtt_us for at_us, rtt_us in server.rtts_us if at_us > now_us)
@@ -166,30 +176,21 @@ class Base:
                 self.assertAlmostEqual(governed, edge, delta=1 << GOVERNED_SCALE, msg=f"{acked}")
 
         def test_rate_falls(self) -> None:
-            self.set_lambda(150)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             self.cell.link.rate_bps = RATE_BPS / 2
             self.loop.run(SETTLED_S)
             self.assert_law(server, 150)
 
         def test_shorter_path(self) -> None:
             """RTT without the queue is learned anew, in two DRAINs at most, 8.4 s apart."""
-            self.set_lambda(150)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             self.cell.link.rtt_s = RTT_S / 2
             self.loop.run(26)
             self.assert_law(server, 150, more=ROOM)
 
         def test_longer_path(self) -> None:
             """As after a handover: the next DRAIN finds it, and then the window holds the path."""
-            self.set_lambda(150)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             self.cell.link.rtt_s = 4 * RTT_S
             self.assertLess(self.window(server), server.rate * server.link.rtt_s)
             self.loop.run(18)
@@ -207,21 +208,15 @@ class Base:
 
         def test_switched_off(self) -> None:
             """Here alone: the other interface's λ keeps the kernel's hooks at work."""
-            self.set_lambda(150)
             self.set_lambda(150, self.wifi)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             self.assert_law(server, 150)
             self.set_lambda(0)
             self.loop.run(SETTLED_S)
             self.assert_stock(server)
 
         def test_changed(self) -> None:
-            self.set_lambda(200)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(200)
             self.set_lambda(125)
             self.loop.run(1)
             self.assert_law(server, 125)
@@ -243,10 +238,7 @@ class Base:
                 return offers
 
             stock = run()
-            self.set_lambda(150)
-            governed = self.server()
-            self.download(governed)
-            self.loop.run(SETTLED_S)
+            governed = self.settled(150)
             self.assert_law(governed, 150)
             beside = run()
             if os.environ.get("DRWA_VIRTUAL_TIME"):
@@ -268,10 +260,7 @@ class Base:
         def test_late_segments(self) -> None:
             """Segments out of order; an ACK of nothing new offers what was offered."""
             self.cell.link.late_every = 40
-            self.set_lambda(150)
-            server = self.server()
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150)
             offers = self.offers(server)
             self.assertLess(offers[-1].window, 2 * self.law(server, 150))
             repeated = [b for a, b in itertools.pairwise(offers) if a.acked == b.acked]
@@ -291,9 +280,16 @@ class Base:
 
         def test_without_timestamps(self) -> None:
             """One-way delay cannot be told, so the connection stays Linux's."""
+            server = self.settled(150, timestamps=False)
+            self.assert_stock(server)
+
+        def test_set_buffer(self) -> None:
+            """An application that sets its buffer gets that, without the law."""
             self.set_lambda(150)
-            server = self.server(timestamps=False)
-            self.download(server)
+            server = self.server()
+            application = self.application()
+            application.set_buffer(400_000)
+            application.connect(server)
             self.loop.run(SETTLED_S)
             self.assert_stock(server)
 
@@ -323,10 +319,7 @@ class Base:
             self.assertGreaterEqual(self.window(server), self.law(server, 150))
 
         def test_no_scaling(self) -> None:
-            self.set_lambda(150)
-            server = self.server(scaling=False)
-            self.download(server)
-            self.loop.run(SETTLED_S)
+            server = self.settled(150, scaling=False)
             self.assert_law(server, 150)
             self.assertLessEqual(max(offer.window for offer in server.offers), MAX_UNSCALED)
 

@@ -28,6 +28,7 @@ IFF_TUN = 0x0001
 IFF_NO_PI = 0x1000
 TUNSETIFF = 0x400454CA
 PR_SET_TIMERSLACK = 29
+SO_RCVBUFFORCE = 33
 TUN_DEVICES = (Path("/dev/tun"), Path("/dev/net/tun"))
 
 # Bytes of the headers that every packet has
@@ -384,6 +385,10 @@ class Application:
     def clamp(self, size: int) -> None:
         """Bounds the window, in bytes, and with it the scale that a SYN asks for."""
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, size)
+
+    def set_buffer(self, size: int) -> None:
+        """Sets the receive buffer, in bytes, beyond what users without privileges may."""
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, size)
 
     def connect(self, server: Server) -> None:
         """Opens a connection and reads whatever comes."""
