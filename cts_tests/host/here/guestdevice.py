@@ -4,14 +4,15 @@
 
 Reads requests from its standard input and answers each with a line, all of them JSON:
 
+{"host": "A" or "B"}             {}   a new device, whose policy has that host
 {"shell": COMMAND, "uid": UID}   {"exit": CODE, "stdout": TEXT, "stderr": TEXT}
 {"reboot": true}                 {}
 
-It ends with its input. The device has rmnet0, of a SIM whose carrier wants DRWA, and wlan0, with
-the system of cts_tests/e2e. Networks come back when the system server does.
+It ends with its input, or after an answer {"error": TEXT}. The device has rmnet0, of a SIM whose
+carrier wants DRWA, and wlan0, with the system of cts_tests/e2e. Networks come back when the system
+server does.
 """
 
-import argparse
 import json
 import shutil
 import sys
@@ -143,24 +144,25 @@ class Device:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("host", choices=drwasystem.HOSTS, help="of the policy")
-    args = parser.parse_args()
+    device: Device | None = None
     try:
-        device = Device(args.host)
+        for line in sys.stdin:
+            request = json.loads(line)
+            answer = {}
+            if "host" in request:
+                if device:
+                    device.close()
+                device = Device(request["host"])
+            elif device and "shell" in request:
+                answer = device.shell(request["shell"], request["uid"])
+            elif device:
+                device.reboot()
+            print(json.dumps(answer), flush=True)
     except (kernels.KernelMissing, drwasystem.BuildError, DeviceError) as e:
         print(json.dumps({"error": str(e)}), flush=True)
         return 1
-    print(json.dumps({}), flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        answer = {}
-        if "shell" in request:
-            answer = device.shell(request["shell"], request["uid"])
-        else:
-            device.reboot()
-        print(json.dumps(answer), flush=True)
-    device.close()
+    if device:
+        device.close()
     return 0
 
 

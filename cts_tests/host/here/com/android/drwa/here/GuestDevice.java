@@ -27,16 +27,15 @@ public final class GuestDevice implements ITestDevice {
     /** A waiting guest takes a CPU, so that there is one at a time. */
     private static GuestDevice sDevice;
 
-    private final String mHost;
     private final Process mProcess;
     private final Writer mRequests;
     private final BufferedReader mAnswers;
     private int mUid = SHELL_UID;
+    private String mHost;
 
-    private GuestDevice(String host) throws DeviceNotAvailableException {
-        mHost = host;
+    private GuestDevice() throws DeviceNotAvailableException {
         final String command =
-                "exec \"$(kernel/lab/venv)/bin/python\" cts_tests/host/here/guestdevice.py " + host;
+                "exec \"$(kernel/lab/venv)/bin/python\" cts_tests/host/here/guestdevice.py";
         try {
             mProcess =
                     new ProcessBuilder("sh", "-c", command)
@@ -51,16 +50,15 @@ public final class GuestDevice implements ITestDevice {
                 new BufferedReader(
                         new InputStreamReader(mProcess.getInputStream(), StandardCharsets.UTF_8));
         Runtime.getRuntime().addShutdownHook(new Thread(this::close));
-        readAnswer();
     }
 
     /** The device whose system has a host of the policy, as the test before left it. */
     public static GuestDevice get(String host) throws DeviceNotAvailableException {
-        if (sDevice != null && !sDevice.mHost.equals(host)) {
-            sDevice.close();
-            sDevice = null;
+        if (sDevice == null) sDevice = new GuestDevice();
+        if (!host.equals(sDevice.mHost)) {
+            sDevice.ask("host", host);
+            sDevice.mHost = host;
         }
-        if (sDevice == null) sDevice = new GuestDevice(host);
         return sDevice;
     }
 
