@@ -283,6 +283,14 @@ class Base:
             server = self.settled(150, timestamps=False)
             self.assert_stock(server)
 
+        def test_without_timestamps_beside_others(self) -> None:
+            """The queue that others see says nothing of its own."""
+            self.settled(150)
+            server = self.server(timestamps=False)
+            self.download(server)
+            self.loop.run(SETTLED_S)
+            self.assert_stock(server)
+
         def test_set_buffer(self) -> None:
             """An application that sets its buffer gets that, without the law."""
             self.set_lambda(150)

@@ -2,6 +2,7 @@
 """That the mutants can still break the product, and that what runs them tells the truth."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -216,3 +217,11 @@ def test_results_are_json(small: Path) -> None:
     run(small, "--only", "caught")
     kept = json.loads((small.parent / "results.json").read_text())
     assert kept["results"][0]["name"] == "caught"
+
+
+def test_the_record_has_every_mutant() -> None:
+    recorded = re.findall(
+        r"^\| ([\w-]+) \|.* \| (.*) \|$", mutation.TABLE.read_text(), re.MULTILINE
+    )
+    assert [name for name, _ in recorded[1:]] == [mutant.name for mutant in MUTANTS]
+    assert [name for name, tests in recorded if tests == "**survived**"] == []
