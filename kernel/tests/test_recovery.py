@@ -241,6 +241,25 @@ def test_room_is_for_no_tick(tick_us: int) -> None:
     assert law.link.room_us == 0
 
 
+@pytest.mark.parametrize("tick_us", [0, 300, 900])
+def test_a_base_that_is_little_too_low_is_found(tick_us: int) -> None:
+    """DRAIN finds the path's delay where it was, but for the tick of 1 ms."""
+    law = Law(DELAY, 125)
+    law.sample(30_000)
+    for queue_us in [0] * 3 + [12_000] * 3:
+        law.now_us += 30_000 + queue_us
+        law.rcv_nxt += 16 * MSS
+        law.sample(30_000 + queue_us, queue_us)
+        law.round()
+    assert law.phase == HOLD
+    for _ in range(400):
+        law.now_us += 35_000
+        law.rcv_nxt += min(16 * MSS, law.wnd)
+        law.sample(35_000, 5_000 + (tick_us if law.phase != DRAIN else 0))
+        law.round()
+    assert law.rtt_min_us == pytest.approx(35_000, abs=1000)
+
+
 @pytest.mark.parametrize("segments", [4.5, 6.5, 7.5])
 def test_drain_leaves_few_segments_alone(segments: float) -> None:
     """The sender rounds down to whole segments; an eighth off as well would cost one or two."""

@@ -58,9 +58,9 @@
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
  * of the link.
  *
- * DRAIN looks for the least OWD anew, with 1/8 less than fills the link. What
- * queue there is goes within two rounds, and what delay stays is the path's.
- * That is due when
+ * DRAIN looks for the least OWD anew, with 1/8 less than fills the link, or just
+ * that if it is few segments. What queue there is goes within two rounds, and
+ * what delay stays is the path's. That is due when
  *
  *  - the least OWD was not seen for 6 s or 24 RTTs, to find a path that became
  *    shorter: its OWD stays, because the window fills what became free with a
@@ -295,7 +295,7 @@ static void delay_drained(struct drwa *d, u32 now_us)
 	/* Clocks drift; and what outlived most of the queue was no queue. */
 	if (left <= 2 * DELAY_TICK_US) {
 		d->base_us = d->drain_us;
-	} else if ((u32)left >= d->drain_q_us - d->drain_q_us / 8) {
+	} else if (left + max_t(u32, d->drain_q_us / 8, DELAY_TICK_US) >= d->drain_q_us) {
 		d->base_us = d->drain_us;
 		d->phase = DRWA_START;
 		d->rounds = 0;
