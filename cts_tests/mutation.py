@@ -101,14 +101,24 @@ class Suite:
 _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library()"
 
 
-def _java(tests: str) -> Suite:
+_COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
+# What the system in a guest runs on
+_SYSTEM_KERNEL = ("6.12", "drwa")
+
+
+def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
     """Tests on Android 15's framework, which are compiled once; a mutant costs its own class."""
     maven = ["mvn", "--quiet", "--batch-mode", "--offline", "--file=frameworks", "-Pandroid-15"]
     return Suite(
         [*maven, f"-Dtest={tests}", "compile", "surefire:test"],
-        prepare=["frameworks/run-tests", "15", "-DskipTests"],
+        prepare=_COMPILE_JAVA,
+        kernel=kernel,
         reports="out/frameworks/android-35/surefire-reports/TEST-*.xml",
     )
+
+
+def _host_side(test: str) -> Suite:
+    return _java(f"com.android.drwa.hostside.{test}", _SYSTEM_KERNEL)
 
 
 def _wire(ip: str) -> Suite:
@@ -138,6 +148,15 @@ SUITES = {
     # All that changes there makes the recorded results old, which says nothing.
     "sepolicy": Suite(_pytest("sepolicy/tests", "-k", "not results_are")),
     "product": Suite(_pytest("device/product/tests")),
+    "host-side-knob": _host_side("KnobTest"),
+    "host-side-dumpsys": _host_side("DumpsysTest"),
+    "host-side-restart": _host_side("RestartTest"),
+    "e2e": Suite(
+        _pytest("cts_tests/e2e/tests", "-k", "test_step"),
+        prepare=_COMPILE_JAVA,
+        build=_make_netd("drwa_netd"),
+        kernel=_SYSTEM_KERNEL,
+    ),
 }
 
 
@@ -145,7 +164,7 @@ SUITES = {
 class Mutant:
     """A way to break the product: a text of a file that becomes another one.
 
-    suites are asked in turn until one notices.
+    Each of suites has to notice.
     """
 
     name: str
@@ -187,13 +206,13 @@ class Result:
     """What became of a mutant: the tests that noticed, by suite. A problem means no answer."""
 
     name: str
-    caught_by: dict[str, list[str]]
+    tests: dict[str, list[str]]
     seconds: float
     problem: str = ""
 
     @property
     def caught(self) -> bool:
-        return bool(self.caught_by)
+        return not self.problem and all(self.tests.values())
 
 
 def tracked(top: Path) -> list[str]:
@@ -296,18 +315,16 @@ class Bench:
     def judge(self, mutant: Mutant) -> Result:
         """Breaks a tree and asks the mutant's suites."""
         start = time.monotonic()
-        caught: dict[str, list[str]] = {}
+        tests: dict[str, list[str]] = {}
         problem = ""
         with self.trees.lease() as tree:
             try:
                 mutant.apply(tree)
                 for name in mutant.suites:
-                    if failed := self.failures(name, tree):
-                        caught[name] = failed
-                        break
+                    tests[name] = self.failures(name, tree)
             except MutationError as error:
                 problem = str(error)
-        return Result(mutant.name, caught, round(time.monotonic() - start, 1), problem)
+        return Result(mutant.name, tests, round(time.monotonic() - start, 1), problem)
 
     def prepare(self, tree: Path, suites: Sequence[str]) -> None:
         """Does for a tree what suites need once."""
@@ -382,9 +399,8 @@ def write_results(path: Path, state: str, results: Sequence[Result]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 
-def tests_shown(result: Result) -> str:
+def tests_shown(tests: Sequence[str]) -> str:
     """The tests that noticed, or the first of them and how many more."""
-    tests = [test for suite in result.caught_by.values() for test in suite]
     more = len(tests) - SHOWN_TESTS
     shown = (
         test if len(test) <= SHOWN_LENGTH else f"{test[:SHOWN_LENGTH]}…"
@@ -407,9 +423,12 @@ def table(mutants: Sequence[Mutant], results: dict[str, Result]) -> str:
     ]
     for mutant in mutants:
         result = results[mutant.name]
-        suites = ", ".join(result.caught_by) or "none"
-        tests = tests_shown(result).replace("|", "\\|") or "**survived**"
-        lines.append(f"| {mutant.name} | {mutant.layer} | {mutant.what} | {suites} | {tests} |")
+        for suite in mutant.suites:
+            tests = tests_shown(result.tests.get(suite, [])).replace("|", "\\|")
+            lines.append(
+                f"| {mutant.name} | {mutant.layer} | {mutant.what} | {suite} "
+                f"| {tests or '**survived**'} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -446,7 +465,10 @@ def _judge_all(
                     as_completed([pool.submit(bench.judge, mutant) for mutant in mutants]), start=1
                 ):
                     result = future.result()
-                    verdict = tests_shown(result) or result.problem or "survived"
+                    verdict = result.problem or "; ".join(
+                        f"{suite}: {tests_shown(tests) or 'survived'}"
+                        for suite, tests in result.tests.items()
+                    )
                     say(
                         f"{number}/{len(mutants)} {result.name}: {verdict} ({result.seconds:.0f} s)"
                     )

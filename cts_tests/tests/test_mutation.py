@@ -113,14 +113,25 @@ def run(small: Path, *options: str) -> tuple[int, dict[str, Result]]:
 def test_three_ends(small: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, results = run(small, "--jobs", jobs)
     assert code == 1
-    assert results["caught"].caught_by == {"small": ["test_product.test_three"]}
+    assert results["caught"].tests == {"small": ["test_product.test_three"]}
     assert not results["survives"].caught
     assert not results["survives"].problem
     assert not results["ends-all"].caught
     assert "small ends with -6 after 0 tests" in results["ends-all"].problem
     said = capsys.readouterr()
     assert "1 of 3 mutants were caught" in said.out
-    assert "| survives | l | w | none | **survived** |" in said.out
+    assert "| survives | l | w | small | **survived** |" in said.out
+
+
+def test_every_suite_has_to_notice(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blind = Suite([*mutation.SUITES["small"].test, "-k", "test_two"])
+    monkeypatch.setitem(mutation.SUITES, "blind", blind)
+    toml = TOML.replace('suites = ["small"]', 'suites = ["small", "blind"]', 1)
+    (small / "mutants.toml").write_text(toml)
+    code, results = run(small, "--only", "caught")
+    assert code == 1
+    assert results["caught"].tests == {"small": ["test_product.test_three"], "blind": []}
+    assert not results["caught"].caught
 
 
 def test_all_caught(small: Path) -> None:
@@ -221,7 +232,9 @@ def test_results_are_json(small: Path) -> None:
 
 def test_the_record_has_every_mutant() -> None:
     recorded = re.findall(
-        r"^\| ([\w-]+) \|.* \| (.*) \|$", mutation.TABLE.read_text(), re.MULTILINE
+        r"^\| ([\w-]+) \|.* \| ([\w-]+) \| (.*) \|$", mutation.TABLE.read_text(), re.MULTILINE
     )
-    assert [name for name, _ in recorded[1:]] == [mutant.name for mutant in MUTANTS]
-    assert [name for name, tests in recorded if tests == "**survived**"] == []
+    assert [row[:2] for row in recorded[1:]] == [
+        (mutant.name, suite) for mutant in MUTANTS for suite in mutant.suites
+    ]
+    assert [name for name, _, tests in recorded if tests == "**survived**"] == []
