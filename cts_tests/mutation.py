@@ -102,8 +102,8 @@ _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library(
 
 
 _COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
-# What the system in a guest runs on
-_SYSTEM_KERNEL = ("6.12", "drwa")
+# What the guests of most suites boot
+_KERNEL = ("6.12", "drwa")
 
 
 def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
@@ -118,12 +118,12 @@ def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
 
 
 def _host_side(test: str) -> Suite:
-    return _java(f"com.android.drwa.hostside.{test}", _SYSTEM_KERNEL)
+    return _java(f"com.android.drwa.hostside.{test}", _KERNEL)
 
 
 def _wire(ip: str) -> Suite:
     tests = _pytest("cts_tests/kernel/tests", "-k", f"6.12 and {ip}")
-    return Suite(tests, kernel=("6.12", "drwa"))
+    return Suite(tests, kernel=_KERNEL)
 
 
 SUITES = {
@@ -137,7 +137,7 @@ SUITES = {
     "netd-guest": Suite(
         _pytest("netd_patches/tests/test_netd_guest.py", "-k", "6.12"),
         build=_make_netd("drwa_kernel_test", "drwactl"),
-        kernel=("6.12", "drwa"),
+        kernel=_KERNEL,
     ),
     "law": Suite(
         _pytest("kernel/tests/test_core.py", "kernel/tests/test_recovery.py"),
@@ -155,7 +155,7 @@ SUITES = {
         _pytest("cts_tests/e2e/tests", "-k", "test_step"),
         prepare=_COMPILE_JAVA,
         build=_make_netd("drwa_netd"),
-        kernel=_SYSTEM_KERNEL,
+        kernel=_KERNEL,
     ),
 }
 

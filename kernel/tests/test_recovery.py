@@ -227,16 +227,22 @@ def test_large_segments_are_no_unexplained_queue() -> None:
     assert drains <= 4
 
 
-@pytest.mark.parametrize("tick_us", [0, 300, 600, 900])
-def test_room_is_for_no_tick(tick_us: int) -> None:
-    """Timestamps of 1 ms show a queue of 3/4 of its target as a little less, now and then."""
+def queued(queues_us: list[int]) -> Law:
+    """A path of 30 ms, with a round behind each of these queues."""
     law = Law(DELAY, 125)
     law.sample(30_000)
-    for queue_us in [0] * 3 + [12_000] * 3 + [5_700, 5_700 - tick_us] * 20:
+    for queue_us in queues_us:
         law.now_us += 30_000 + queue_us
         law.rcv_nxt += 16 * MSS
         law.sample(30_000 + queue_us, queue_us)
         law.round()
+    return law
+
+
+@pytest.mark.parametrize("tick_us", [0, 300, 600, 900])
+def test_room_is_for_no_tick(tick_us: int) -> None:
+    """Timestamps of 1 ms show a queue of 3/4 of its target as a little less, now and then."""
+    law = queued([0] * 3 + [12_000] * 3 + [5_700, 5_700 - tick_us] * 20)
     assert law.phase == HOLD
     assert law.link.room_us == 0
 
@@ -244,13 +250,7 @@ def test_room_is_for_no_tick(tick_us: int) -> None:
 @pytest.mark.parametrize("tick_us", [0, 300, 900])
 def test_a_base_that_is_little_too_low_is_found(tick_us: int) -> None:
     """DRAIN finds the path's delay where it was, but for the tick of 1 ms."""
-    law = Law(DELAY, 125)
-    law.sample(30_000)
-    for queue_us in [0] * 3 + [12_000] * 3:
-        law.now_us += 30_000 + queue_us
-        law.rcv_nxt += 16 * MSS
-        law.sample(30_000 + queue_us, queue_us)
-        law.round()
+    law = queued([0] * 3 + [12_000] * 3)
     assert law.phase == HOLD
     for _ in range(400):
         law.now_us += 35_000
