@@ -79,6 +79,17 @@ def test_tests_are_counted(world: World) -> None:
     assert "| Android 15 | 1 passed, 0 failed |" in page(world)
 
 
+def test_report_older_than_the_series_is_not_counted(world: World) -> None:
+    report = world.series("out") / "tests.xml"
+    write(report, TESTS_XML)
+    patch = next((world.series("kernel") / "patches/6.12").iterdir())
+    changed = patch.stat().st_mtime
+    os.utime(report, (changed - 1, changed - 1))
+    counted = program(world, "matrix", "--tests")
+    assert f"{report} is older than the series for Linux 6.12: not counted" in counted.err
+    assert "| Linux 6.12 | – |" in page(world)
+
+
 def test_real_trees(tmp_path: Path) -> None:
     trees = {name: os.environ.get(name) for name in ("AOSP", "KERNEL")}
     if not all(trees.values()):
