@@ -123,7 +123,7 @@ def main(
     CORPUS.mkdir(exist_ok=True)
     binary = builds.fuzzer(OUT)
     shares = [min(CHUNK, runs - start) for start in range(0, runs, CHUNK)]
-    executions = 0
+    executions = findings = 0
     bar = Progress(
         BarColumn(),
         TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
@@ -138,11 +138,17 @@ def main(
         ]
         try:
             for done in as_completed(waiting):
+                # A finding ends its share alone: a long run shows all that there are.
+                if isinstance(error := done.exception(), FuzzError):
+                    findings += 1
+                    bar.console.print(f"{error}\nRepeat it with {binary} FILE", highlight=False)
+                    continue
                 executions += done.result()
                 bar.update(task, completed=executions)
-        except FuzzError as e:
+        finally:
             pool.shutdown(cancel_futures=True)
-            raise SystemExit(f"{e}\nRepeat it with {binary} FILE") from e
+    if findings:
+        raise SystemExit(f"{findings} findings; nothing is recorded")
     cpu_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     print(f"{executions:,} executions, {executions / cpu_s:,.0f} per second of CPU time")
     if not record:
