@@ -48,6 +48,9 @@
 #define CUSHION_MSS	2
 #define ROOM_MAX	2
 
+/* DRAIN takes one part of so many off the window. */
+#define DRAIN_PART	8u
+
 #define check(condition)	check_line(condition, #condition, __LINE__)
 
 struct story {
@@ -380,6 +383,9 @@ static bool queue_short(const struct honest *h, const struct block *b,
 
 	/* The least window may be more than the path holds. */
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
+		return true;
+	/* Windows are rounded up to their unit, which hides DRAIN's part of few. */
+	if (h->bdp < DRAIN_PART << c->wscale)
 		return true;
 	/* After a clock's jump the base stays unknown until the window is used. */
 	if (c->d.jumped && b->bytes < (u64)c->d.wnd / 2 * BLOCK_RTTS)
