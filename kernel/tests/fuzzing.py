@@ -141,7 +141,7 @@ def main(
                 # A finding ends its share alone: a long run shows all that there are.
                 if isinstance(error := done.exception(), FuzzError):
                     findings += 1
-                    bar.console.print(f"{error}\nRepeat it with {binary} FILE", highlight=False)
+                    bar.console.print(f"{error}\nRepeat it with {binary} FILE", soft_wrap=True)
                     continue
                 executions += done.result()
                 bar.update(task, completed=executions)
