@@ -160,7 +160,7 @@ def _say_choice(trees: Trees, report: Report) -> None:
         if choice is not None:
             report.content[what.lower()] = asdict(choice)
             if not report.as_json:
-                print(f"{what} {choice.name}: {choice.why}")
+                print(f"{what} {choice.name}: {choice.why}", flush=True)
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
         report.say(f"{path}: not in this tree, left out")

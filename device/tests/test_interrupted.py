@@ -255,6 +255,7 @@ def run_and(world: World, number: int, mark: Path, delay_s: float) -> tuple[int,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     assert process.stdout is not None
     # Python's own start may be interrupted anyhow.
@@ -311,7 +312,8 @@ def test_two_at_once(world: World) -> None:
 HUMBLE = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
 
 
-def test_limit_on_file_sizes(world: World) -> None:
+def test_limit_on_file_sizes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     before = world.snapshot()
     for size in [0, 1, 64, 512, 1024, 4096, 1 << 16, 1 << 18]:
         done = world.run("apply", *world.trees, prefix=("prlimit", f"--fsize={size}"))

@@ -320,7 +320,8 @@ def lab_at_work(own_cache: Path, target: Path) -> subprocess.Popen[str]:
     words = ["run", "--scheme", "stock", "--scheme", "drwa", "--rate", "10mbit"]
     words += ["--duration", "3600s", "--json", str(target)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "drwalab", *words],
+        # A shell lets what it starts in the background ignore SIGINT.
+        ["env", "--default-signal=INT", sys.executable, "-m", "drwalab", *words],
         cwd=Path(kernels.__file__).parents[1],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
