@@ -52,11 +52,14 @@ class Report:
         self.as_json = as_json
         self.content: dict[str, Any] = {"command": command, "notes": []}
 
-    def say(self, text: str) -> None:
-        if self.as_json:
-            self.content["notes"].append(text)
-        else:
+    def say(self, text: str, **content: Any) -> None:
+        """A line for people; for JSON the content, or the line as a note if there is none."""
+        if not self.as_json:
             print(text, flush=True)
+        elif content:
+            self.content |= content
+        else:
+            self.content["notes"].append(text)
 
     def progress(self, text: str) -> None:
         if sys.stderr.isatty():
@@ -158,9 +161,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
 def _say_choice(trees: Trees, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
-            report.content[what.lower()] = asdict(choice)
-            if not report.as_json:
-                print(f"{what} {choice.name}: {choice.why}", flush=True)
+            report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
         report.say(f"{path}: not in this tree, left out")

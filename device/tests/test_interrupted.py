@@ -40,6 +40,13 @@ WRITERS = ("unpack-objects", "read-tree", "checkout-index", "update-ref", "updat
 ENOSPC = OSError(28, "No space left on device")
 
 
+@pytest.fixture(autouse=True)
+def python_as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its buffers and its bytecode, which developers like to turn off."""
+    for name in ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def is_step(event: str, arguments: tuple[Any, ...]) -> bool:
     if event == "open":
         flags = arguments[2]
@@ -255,7 +262,6 @@ def run_and(world: World, number: int, mark: Path, delay_s: float) -> tuple[int,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     assert process.stdout is not None
     # Python's own start may be interrupted anyhow.
@@ -312,8 +318,7 @@ def test_two_at_once(world: World) -> None:
 HUMBLE = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
 
 
-def test_limit_on_file_sizes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+def test_limit_on_file_sizes(world: World) -> None:
     before = world.snapshot()
     for size in [0, 1, 64, 512, 1024, 4096, 1 << 16, 1 << 18]:
         done = world.run("apply", *world.trees, prefix=("prlimit", f"--fsize={size}"))

@@ -138,17 +138,17 @@ def main(
         ]
         try:
             for done in as_completed(waiting):
-                # A finding ends its share alone: a long run shows all that there are.
-                if isinstance(error := done.exception(), FuzzError):
+                try:
+                    executions += done.result()
+                except FuzzError as e:
+                    # It ends its share alone: a long run shows all that there are.
                     findings += 1
-                    bar.console.print(f"{error}\nRepeat it with {binary} FILE", soft_wrap=True)
-                    continue
-                executions += done.result()
+                    bar.console.print(f"{e}\nRepeat it with {binary} FILE", soft_wrap=True)
                 bar.update(task, completed=executions)
         finally:
             pool.shutdown(cancel_futures=True)
     if findings:
-        raise SystemExit(f"{findings} findings; nothing is recorded")
+        raise SystemExit(f"findings: {findings}; nothing is recorded")
     cpu_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     print(f"{executions:,} executions, {executions / cpu_s:,.0f} per second of CPU time")
     if not record:
