@@ -35,6 +35,14 @@ SHOWN = (
     "SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS",
     "TARGET_KERNEL_CONFIG",
 )
+# Those of them that others add to as well
+LISTS = (
+    "DEVICE_PRODUCT_COMPATIBILITY_MATRIX_FILE",
+    "PRODUCT_PACKAGES",
+    "PRODUCT_PACKAGES_DEBUG",
+    "PRODUCT_SYSTEM_SERVER_JARS_EXTRA",
+    "SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS",
+)
 
 
 @pytest.fixture
@@ -103,11 +111,16 @@ def test_real_product_configuration(tree: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("tool", MAKES)
-def test_what_the_product_has_stays(tree: Path, tool: str) -> None:
-    before = "PRODUCT_PACKAGES := a b\nPRODUCT_SYSTEM_SERVER_JARS_EXTRA := platform:c\n"
-    values = evaluate(tree, tool, before + inherit("drwa_service.mk"))
-    assert values["PRODUCT_PACKAGES"][:2] == ["a", "b"]
-    assert values["PRODUCT_SYSTEM_SERVER_JARS_EXTRA"][0] == "platform:c"
+@pytest.mark.parametrize("name", ["drwa.mk", "drwa_service.mk", "BoardConfigDrwa.mk"])
+def test_what_is_there_before_stays(tree: Path, tool: str, name: str) -> None:
+    """Lists grow at their end."""
+    board = f"TARGET_KERNEL_CONFIG := gki_defconfig\n{BOARD}\n"
+    makefile = board if name == "BoardConfigDrwa.mk" else inherit(name)
+    alone = evaluate(tree, tool, makefile)
+    before = "".join(f"{each} := its own\n" for each in LISTS)
+    assert evaluate(tree, tool, before + makefile) == alone | {
+        each: ["its", "own", *alone.get(each, [])] for each in LISTS
+    }
 
 
 @pytest.mark.parametrize("name", ["drwa.mk", "drwa_service.mk"])
