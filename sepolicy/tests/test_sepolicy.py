@@ -60,6 +60,11 @@ def test_too_much_is_found(copy: Path, rule: str, complaint: str) -> None:
     [
         ("service_contexts", "netd u:object_r:drwa_service:s0", "the platform has netd already"),
         ("service_contexts", "x u:object_r:drwa_prop:s0", "drwa_prop is no service_manager_type"),
+        ("property_contexts", "x u:object_r:drwa_prop:s0", "x is not exact with a type"),
+        ("property_contexts", "x u:object_r:drwa_prop:s0 bool", "x is not exact with a type"),
+        ("property_contexts", "x u:object_r:drwa_prop:s0 exact", "x is not exact with a type"),
+        ("property_contexts", "x u:object_r:drwa_prop:s0 prefix bool", "x is not exact with"),
+        ("property_contexts", "x u:object_r:drwa_prop:s0 exact boolean", "x is not exact with"),
         ("property_contexts", "x u:object_r:drwa_service:s0", "drwa_service is no property_type"),
     ],
 )
@@ -148,6 +153,14 @@ def test_labels_are_of_what_the_code_names(file: str, source: str, constant: str
     named = re.findall(rf'{constant} = "(.*)";', (JAVA / source).read_text())
     labels = (SEPOLICY / "private" / file).read_text()
     assert re.findall(r"^([^#\s]\S*)", labels, re.MULTILINE) == named
+
+
+def test_the_kill_switch_is_of_the_type_that_the_code_reads() -> None:
+    sources = "".join(path.read_text() for path in JAVA.glob("*/src/**/*.java"))
+    read = re.findall(r"SystemProperties\.get(\w*)\(\s*[\w.]*DISABLE_PROPERTY", sources)
+    assert read == ["Boolean"]
+    labels = (SEPOLICY / "private/property_contexts").read_text()
+    assert re.findall(r"^[^#\s]\S* .* (\w+)$", labels, re.MULTILINE) == ["bool"]
 
 
 @pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP=DIR names no real tree")
