@@ -70,13 +70,16 @@ TEST_F(DrwaKernelTest, InterfaceThatGoes) {
 }
 
 TEST_F(DrwaKernelTest, DumpShowsTheDownload) {
-    std::vector<std::string> lines;
-    mController.dump([&](const std::string& line) { lines.push_back(line); });
-    ASSERT_THAT(lines, Contains("    rmnet0 lambda=0"));
-    const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");
-    ASSERT_NE(rmnet0 + 1, lines.end());
-    EXPECT_THAT(*(rmnet0 + 1), HasSubstr("10.0.0.2:"));
-    EXPECT_THAT(*(rmnet0 + 1), HasSubstr("from 10.0.0.1:5001 uid=0 rate="));
+    for (const bool rates : {false, true}) {
+        std::vector<std::string> lines;
+        mController.dump([&](const std::string& line) { lines.push_back(line); }, rates);
+        ASSERT_THAT(lines, Contains("    rmnet0 lambda=0"));
+        const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");
+        ASSERT_NE(rmnet0 + 1, lines.end());
+        EXPECT_THAT(*(rmnet0 + 1), HasSubstr("10.0.0.2:"));
+        EXPECT_THAT(*(rmnet0 + 1), HasSubstr("from 10.0.0.1:5001 uid=0 "));
+        EXPECT_THAT(*(rmnet0 + 1), HasSubstr(rates ? " rate=" : " received="));
+    }
 }
 
 }  // namespace net

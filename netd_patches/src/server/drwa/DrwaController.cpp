@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #include "DrwaController.h"
 
@@ -161,7 +177,18 @@ Result<std::vector<DrwaLambda>> DrwaController::getLambdas(
     return lambdas;
 }
 
-void DrwaController::dump(const std::function<void(const std::string&)>& println) const {
+Result<std::vector<DrwaFlow>> DrwaController::readFlows(bool rates) const {
+    auto first = readSockets();
+    if (!first.ok()) return first.error();
+    if (!rates) return receivingDrwaFlows(*first, kMaxFlows);
+    mSleep(kDumpInterval);
+    auto second = readSockets();
+    if (!second.ok()) return second.error();
+    return busiestDrwaFlows(*first, *second, kMaxFlows);
+}
+
+void DrwaController::dump(const std::function<void(const std::string&)>& println,
+                          bool rates) const {
     println("DrwaController");
     {
         std::lock_guard guard(mMutex);
@@ -177,17 +204,13 @@ void DrwaController::dump(const std::function<void(const std::string&)>& println
         println("  This kernel has no DRWA.");
         return;
     }
-    std::vector<DrwaFlow> flows;
-    const auto before = readSockets();
-    mSleep(kDumpInterval);
-    const auto after = readSockets();
-    if (before.ok() && after.ok()) {
-        flows = busiestDrwaFlows(*before, *after, kMaxFlows);
-    } else {
-        println("  " + (before.ok() ? after : before).error().message());
+    auto flows = readFlows(rates);
+    if (!flows.ok()) {
+        println("  " + flows.error().message());
+        flows = std::vector<DrwaFlow>{};
     }
     println("  Interfaces, lambda in hundredths (0: off), and their busiest connections:");
-    for (const std::string& line : format(*lambdas, flows)) println("    " + line);
+    for (const std::string& line : format(*lambdas, *flows)) println("    " + line);
 }
 
 std::vector<std::string> DrwaController::format(const std::vector<DrwaLambda>& lambdas,

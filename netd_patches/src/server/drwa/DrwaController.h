@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #ifndef DRWA_CONTROLLER_H
 #define DRWA_CONTROLLER_H
@@ -43,7 +59,8 @@ class DrwaController {
     static constexpr int kMinLambda = 100;
     static constexpr int kMaxLambda = 1000;
 
-    // How long dump() watches the connections to find the busiest.
+    // An argument of `dumpsys netd`, and how long it lets dump() watch the connections.
+    static constexpr char kOptRates[] = "--drwa-rates";
     static constexpr std::chrono::milliseconds kDumpInterval{250};
     static constexpr size_t kMaxFlows = 10;
 
@@ -83,9 +100,11 @@ class DrwaController {
     // The connections of this moment. Errors are those of readDrwaSockets().
     base::Result<DrwaSnapshot> readSockets() const { return mReadSockets(); }
 
-    // Prints, line by line, lambda of every interface with its busiest connections in the next
-    // kDumpInterval, and how calls of setLambdas() ended.
-    void dump(const std::function<void(const std::string&)>& println) const EXCLUDES(mMutex);
+    // Prints, line by line, lambda of every interface with the connections that receive, and how
+    // calls of setLambdas() ended. |rates|: takes kDumpInterval to find the busiest connections
+    // and their rates; else it does not wait.
+    void dump(const std::function<void(const std::string&)>& println, bool rates = false) const
+            EXCLUDES(mMutex);
 
     // One line for each interface, followed by those of its connections.
     static std::vector<std::string> format(const std::vector<DrwaLambda>& lambdas,
@@ -98,6 +117,7 @@ class DrwaController {
     std::string confPath(const std::string& ifName) const;
     std::string knobPath(const std::string& ifName) const;
 
+    base::Result<std::vector<DrwaFlow>> readFlows(bool rates) const;
     base::Result<std::vector<std::string>> listInterfaces() const;
     base::Result<int> readKnob(const std::string& ifName) const;
     base::Result<void> writeKnob(const std::string& ifName, int lambda) const REQUIRES(mMutex);

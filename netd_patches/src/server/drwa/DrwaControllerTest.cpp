@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #include "DrwaController.h"
 
@@ -65,10 +81,18 @@ class DrwaControllerTest : public testing::Test {
     }
 
     // What dump() prints, with sockets that receive 100 kB in a tenth of a second.
-    std::vector<std::string> dump() {
+    std::vector<std::string> dump(bool rates = false) {
         std::vector<std::string> lines;
-        mController.dump([&](const std::string& line) { lines.push_back(line); });
+        mController.dump([&](const std::string& line) { lines.push_back(line); }, rates);
         return lines;
+    }
+
+    // The line of rmnet0's connection in a dump; the loopback's has no interface with lambda.
+    static std::string connectionOf(const std::vector<std::string>& lines) {
+        EXPECT_THAT(lines, Contains("    wlan0 lambda=150"));
+        EXPECT_THAT(lines, Contains(HasSubstr(" from ")).Times(1));
+        const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");
+        return rmnet0 == lines.end() || rmnet0 + 1 == lines.end() ? "" : *(rmnet0 + 1);
     }
 
     DrwaSocket socket(uint64_t cookie, const std::string& ifName) {
@@ -182,6 +206,17 @@ TEST_F(DrwaControllerTest, WhatTheKernelSaysHasToBeANumber) {
     }
 }
 
+// O_CREAT would make a file where the kernel has none any more, and ask SELinux for that.
+TEST_F(DrwaControllerTest, KnobThatGoesOnceItWasRead) {
+    std::thread knob = mProc.addFleetingKnob("rmnet1");
+    auto result = mController.setLambdas({{"wlan0", 200}, {"rmnet1", 150}});
+    knob.join();
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code(), ENOENT) << result.error().message();
+    EXPECT_FALSE(mProc.hasKnob("rmnet1"));
+    EXPECT_EQ(mProc.read("wlan0"), "150");
+}
+
 TEST_F(DrwaControllerTest, GetsInTheOrderAskedFor) {
     auto lambdas = mController.getLambdas({"wlan0", "rmnet0"});
     ASSERT_TRUE(lambdas.ok());
@@ -273,17 +308,17 @@ TEST_F(DrwaControllerTest, InterfacesComeAndGo) {
 }
 
 TEST_F(DrwaControllerTest, DumpShowsConnectionsBelowTheirInterface) {
-    const auto lines = dump();
-    const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");
-    ASSERT_NE(rmnet0, lines.end());
-    ASSERT_NE(rmnet0 + 1, lines.end());
-    EXPECT_THAT(*(rmnet0 + 1), HasSubstr("192.0.2.1:40000 from 198.51.100.1:443"));
-    EXPECT_THAT(*(rmnet0 + 1), HasSubstr("rate=8.00Mb/s"));
-    EXPECT_THAT(lines, Contains("    wlan0 lambda=150"));
-    // The loopback's connection belongs to no interface that has lambda.
-    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
-                            [](const auto& line) { return line.find("rate=") != line.npos; }),
-              1);
+    mReceivedBytes = 70'000;
+    const std::string line = connectionOf(dump());
+    EXPECT_THAT(line, HasSubstr("192.0.2.1:40000 from 198.51.100.1:443"));
+    EXPECT_THAT(line, HasSubstr("received=70000B"));
+    // It did not wait.
+    EXPECT_EQ(mNow, milliseconds(0));
+}
+
+TEST_F(DrwaControllerTest, DumpOfRatesTakesAMoment) {
+    EXPECT_THAT(connectionOf(dump(true /* rates */)), HasSubstr("rate=8.00Mb/s"));
+    EXPECT_EQ(mNow, DrwaController::kDumpInterval);
 }
 
 TEST_F(DrwaControllerTest, DumpCountsCalls) {
@@ -297,7 +332,10 @@ TEST_F(DrwaControllerTest, DumpCountsCalls) {
 
 TEST_F(DrwaControllerTest, DumpWithoutSocketsShowsTheRest) {
     mSocketsError = EACCES;
-    EXPECT_THAT(dump(), AllOf(Contains(HasSubstr("no sockets")), Contains("    wlan0 lambda=150")));
+    for (const bool rates : {false, true}) {
+        EXPECT_THAT(dump(rates),
+                    AllOf(Contains(HasSubstr("no sockets")), Contains("    wlan0 lambda=150")));
+    }
 }
 
 }  // namespace net

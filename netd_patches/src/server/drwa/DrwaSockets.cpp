@@ -1,9 +1,26 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #include "DrwaSockets.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -41,6 +58,8 @@ constexpr int kMaxErrno = 4095;
 
 // The kernel fills no more than this at a time.
 constexpr size_t kDatagramBytes = 32768;
+
+constexpr uint32_t kReceivingMs = 1000;
 
 // tcpi_rcv_wnd, which the headers of many builds do not have.
 constexpr size_t kRcvWndOffset = offsetof(tcp_info, tcpi_snd_wnd) + sizeof(tcp_info::tcpi_snd_wnd);
@@ -80,6 +99,7 @@ void readTcpInfo(std::string_view bytes, DrwaSocket* socket) {
     tcp_info info;
     extract(bytes, &info);
     socket->receivedBytes = info.tcpi_bytes_received;
+    socket->quietMs = info.tcpi_last_data_recv;
     socket->rttUs = info.tcpi_rcv_rtt;
     // The kernel has ~0 before the first sample.
     socket->minRttUs = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
@@ -115,6 +135,18 @@ Result<void> parseSocket(std::string_view body, const DrwaInterfaceFn& interface
     }
     sockets->push_back(std::move(socket));
     return {};
+}
+
+// Puts those first that |more| holds greater, and drops what is beyond |limit|.
+template <typename More>
+void keepFirst(std::vector<DrwaFlow>* flows, size_t limit, More more) {
+    std::sort(flows->begin(), flows->end(), more);
+    if (flows->size() > limit) flows->resize(limit);
+}
+
+uint64_t queueMinUs(const DrwaSocket& socket) {
+    if (socket.minRttUs == 0) return 0;
+    return std::max(socket.rttUs, socket.minRttUs) - socket.minRttUs;
 }
 
 // Interfaces by index and by address, as of now.
@@ -227,29 +259,44 @@ std::vector<DrwaFlow> busiestDrwaFlows(const DrwaSnapshot& before, const DrwaSna
         const auto earlier = receivedBefore.find(socket.cookie);
         if (earlier == receivedBefore.end() || socket.receivedBytes <= earlier->second) continue;
         const double bytesPerSecond = (socket.receivedBytes - earlier->second) / seconds;
-        DrwaFlow flow = {socket, 8 * bytesPerSecond, 0, 0};
+        DrwaFlow flow = {socket, 8 * bytesPerSecond, queueMinUs(socket), 0};
         if (socket.minRttUs != 0) {
             const double windowUs = socket.windowBytes / bytesPerSecond * 1e6;
-            flow.queueMinUs = std::max(socket.rttUs, socket.minRttUs) - socket.minRttUs;
             flow.queueMaxUs = std::max<double>(flow.queueMinUs, windowUs - socket.minRttUs);
         }
         flows.push_back(std::move(flow));
     }
-    std::sort(flows.begin(), flows.end(), [](const DrwaFlow& a, const DrwaFlow& b) {
+    keepFirst(&flows, limit, [](const DrwaFlow& a, const DrwaFlow& b) {
         return a.bitsPerSecond > b.bitsPerSecond;
     });
-    if (flows.size() > limit) flows.resize(limit);
+    return flows;
+}
+
+std::vector<DrwaFlow> receivingDrwaFlows(const DrwaSnapshot& now, size_t limit) {
+    std::vector<DrwaFlow> flows;
+    for (const DrwaSocket& socket : now.sockets) {
+        if (socket.receivedBytes == 0 || socket.quietMs > kReceivingMs) continue;
+        flows.push_back({socket, 0, queueMinUs(socket), 0});
+    }
+    keepFirst(&flows, limit, [](const DrwaFlow& a, const DrwaFlow& b) {
+        return a.socket.receivedBytes > b.socket.receivedBytes;
+    });
     return flows;
 }
 
 std::string toString(const DrwaFlow& flow) {
     const DrwaSocket& socket = flow.socket;
-    return StringPrintf(
-            "%s from %s uid=%u rate=%.2fMb/s window%s%uB rtt=%.1fms minRtt=%.1fms "
-            "queue=%.1f..%.1fms",
-            socket.local.c_str(), socket.remote.c_str(), socket.uid, flow.bitsPerSecond / 1e6,
-            socket.windowIsLimit ? "<=" : "=", socket.windowBytes, socket.rttUs / 1e3,
-            socket.minRttUs / 1e3, flow.queueMinUs / 1e3, flow.queueMaxUs / 1e3);
+    const bool rateIsKnown = flow.bitsPerSecond > 0;
+    const std::string received =
+            rateIsKnown ? StringPrintf("rate=%.2fMb/s", flow.bitsPerSecond / 1e6)
+                        : StringPrintf("received=%" PRIu64 "B", socket.receivedBytes);
+    const std::string queue =
+            rateIsKnown ? StringPrintf("=%.1f..%.1f", flow.queueMinUs / 1e3, flow.queueMaxUs / 1e3)
+                        : StringPrintf(">=%.1f", flow.queueMinUs / 1e3);
+    return StringPrintf("%s from %s uid=%u %s window%s%uB rtt=%.1fms minRtt=%.1fms queue%sms",
+                        socket.local.c_str(), socket.remote.c_str(), socket.uid, received.c_str(),
+                        socket.windowIsLimit ? "<=" : "=", socket.windowBytes, socket.rttUs / 1e3,
+                        socket.minRttUs / 1e3, queue.c_str());
 }
 
 }  // namespace net

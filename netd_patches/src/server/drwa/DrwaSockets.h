@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #ifndef DRWA_SOCKETS_H
 #define DRWA_SOCKETS_H
@@ -30,6 +46,8 @@ struct DrwaSocket {
     std::string local;
     std::string remote;
     uint64_t receivedBytes;
+    // tcpi_last_data_recv, how long ago data last came.
+    uint32_t quietMs;
     // The window last offered, tcpi_rcv_wnd, from Linux 6.2. Before, tcpi_rcv_ssthresh, which the
     // window may not exceed; DRWA's own limit is not in it.
     uint32_t windowBytes;
@@ -51,12 +69,13 @@ struct DrwaSnapshot {
 struct DrwaFlow {
     // The later of the two looks at it.
     DrwaSocket socket;
+    // 0: unknown, for one look alone does not tell.
     double bitsPerSecond;
     // Bounds of the time that a packet waits in queues. The average RTT less the least gives the
     // lower one, which is 0 where the kernel tells no average. No more than a window is on its way,
     // so that the RTT cannot exceed what the window takes to arrive; this, less the least RTT,
     // gives the upper one, which is near where the window is what limits the sender. 0 both: RTT
-    // unknown.
+    // unknown. Without a rate the upper one is 0.
     uint64_t queueMinUs;
     uint64_t queueMaxUs;
 };
@@ -87,6 +106,10 @@ base::Result<DrwaSnapshot> readDrwaSockets();
 // The connections in both snapshots that received in between, busiest first, |limit| at most.
 std::vector<DrwaFlow> busiestDrwaFlows(const DrwaSnapshot& before, const DrwaSnapshot& after,
                                        size_t limit);
+
+// The connections that received within the last second, |limit| at most, those first that have
+// received the most since they began. Their rates are unknown.
+std::vector<DrwaFlow> receivingDrwaFlows(const DrwaSnapshot& now, size_t limit);
 
 // For people, in one line.
 std::string toString(const DrwaFlow& flow);

@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -15,6 +31,7 @@ using android::net::busiestDrwaFlows;
 using android::net::DrwaSnapshot;
 using android::net::DrwaSocket;
 using android::net::parseDrwaSockets;
+using android::net::receivingDrwaFlows;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
@@ -87,5 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         CHECK_LE(flow.queueMinUs, flow.queueMaxUs);
         CHECK(!toString(flow).empty());
     }
+    const auto receiving = receivingDrwaFlows(after, 10);
+    CHECK_LE(receiving.size(), 10u);
+    for (const auto& flow : receiving) CHECK(!toString(flow).empty());
     return 0;
 }

@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #include "DrwaSockets.h"
 
@@ -70,6 +86,7 @@ tcp_info tcpInfo() {
     info.tcpi_rcv_rtt = 90000;
     info.tcpi_min_rtt = 60000;
     info.tcpi_bytes_received = 5'000'000'000;
+    info.tcpi_last_data_recv = 1234;
     return info;
 }
 
@@ -139,6 +156,7 @@ TEST(DrwaSocketsTest, Socket) {
     EXPECT_EQ(socket.local, "192.0.2.1:40000");
     EXPECT_EQ(socket.remote, "198.51.100.1:443");
     EXPECT_EQ(socket.receivedBytes, 5'000'000'000u);
+    EXPECT_EQ(socket.quietMs, 1234u);
     EXPECT_EQ(socket.windowBytes, 50000u);
     EXPECT_FALSE(socket.windowIsLimit);
     EXPECT_EQ(socket.rttUs, 90000u);
@@ -344,6 +362,25 @@ TEST_F(DrwaFlowsTest, WindowThatIsALimit) {
     add(1, 500'000, 100'000);
     mAfter.sockets[0].windowIsLimit = true;
     EXPECT_THAT(toString(flows().at(0)), HasSubstr("window<=100000B"));
+}
+
+TEST_F(DrwaFlowsTest, ReceivingNow) {
+    add(1, 1000);
+    add(2, 3000, 100'000, 90'000, 60'000);
+    add(3, 2000);
+    add(4, 9000);
+    add(5, 0);
+    mAfter.sockets[2].quietMs = 1000;
+    mAfter.sockets[3].quietMs = 1001;
+    mAfter.sockets[4].receivedBytes = 0;
+    const auto all = receivingDrwaFlows(mAfter, 10);
+    ASSERT_THAT(all, SizeIs(3));
+    EXPECT_EQ(all[0].socket.cookie, 2u);
+    EXPECT_EQ(all[1].socket.cookie, 3u);
+    EXPECT_EQ(all[2].socket.cookie, 1u);
+    EXPECT_THAT(toString(all[0]), HasSubstr("received=4000B window=100000B rtt=90.0ms "
+                                            "minRtt=60.0ms queue>=30.0ms"));
+    EXPECT_THAT(receivingDrwaFlows(mAfter, 2), SizeIs(2));
 }
 
 // The kernel that the test runs on, whatever it is.

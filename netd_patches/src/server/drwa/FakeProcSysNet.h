@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
 
 #ifndef FAKE_PROC_SYS_NET_H
 #define FAKE_PROC_SYS_NET_H
@@ -11,6 +27,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 
 #include <android-base/file.h>
 #include <android-base/logging.h>
@@ -49,6 +66,22 @@ class FakeProcSysNet {
         CHECK_NE(fcntl(mSealed, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), -1);
         const std::string target = "/proc/self/fd/" + std::to_string(mSealed.get());
         CHECK_EQ(symlink(target.c_str(), knob(ifName).c_str()), 0);
+    }
+
+    // A knob that is gone once it has been read. Whoever reads it waits for the thread, and the
+    // thread for it.
+    std::thread addFleetingKnob(const std::string& ifName, const std::string& content = "0\n") {
+        addInterface(ifName);
+        CHECK_EQ(mkfifo(knob(ifName).c_str(), 0600), 0);
+        return std::thread([path = knob(ifName), content] {
+            const base::unique_fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+            CHECK_EQ(unlink(path.c_str()), 0);
+            CHECK(base::WriteStringToFd(content, fd));
+        });
+    }
+
+    bool hasKnob(const std::string& ifName) const {
+        return access(knob(ifName).c_str(), F_OK) == 0;
     }
 
     void removeInterface(const std::string& ifName) {
