@@ -279,3 +279,168 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     kernel.key = "two"
     pool.run_specs([one], progress=False, reuse=True)
     assert len(made) == 4
+
+
+def test_the_record_is_of_these_targets() -> None:
+    """A bound that moves wants the campaign anew; what it found was judged by these bounds."""
+    recorded = [
+        [cell.strip() for cell in line.strip("|\n").split("|")]
+        for line in campaign.DOCUMENT.read_text().splitlines()
+        if line.startswith("| ") and line.count("|") == len(campaign.HEADS) + 1
+    ]
+    rows = [row for row in recorded if row[0].isdigit() and row[0] not in targets.ELSEWHERE]
+    assert [row[:3] for row in rows] == [[t.row, t.what, t.bound] for t in TARGETS]
+    for row, target in zip(rows, TARGETS, strict=True):
+        # It has three digits.
+        if abs(target.margin(float(row[3]))) > 0.0005:
+            word = "met" if target.met(float(row[3])) else "missed"
+            assert row[6] == (f"{word} (to reach for)" if target.reach else word)
+
+
+@pytest.mark.parametrize(
+    ("target", "bound", "below", "above"),
+    [
+        (Target("1", "c", "w", targets.fetch_of_static, at_least=0.97), "≥ 0.97", False, True),
+        (Target("1", "c", "w", targets.fetch_of_static, at_most=0.97), "≤ 0.97", True, False),
+        # None is no bound, and 0 is one.
+        (Target("1", "c", "w", targets.fetch_of_static, at_least=0.0), "≥ 0", False, True),
+    ],
+)
+def test_bounds(target: Target, bound: str, below: bool, above: bool) -> None:
+    limit = float(bound[2:])
+    assert target.bound == bound
+    assert [target.met(limit - 0.01), target.met(limit), target.met(limit + 0.01)] == [
+        below,
+        True,
+        above,
+    ]
+    assert (target.margin(limit - 0.01) > 0, target.margin(limit + 0.01) > 0) == (below, above)
+
+
+# Each player's own goodput in Mb/s, p95 RTT, time of a fetch and of a video's segment in ms, so
+# that every ratio tells whose it is.
+PLAYERS = {
+    "drwa": (10.0, 60.0, 100.0, 400.0),
+    "stock": (12.5, 400.0, 500.0, 500.0),
+    "android-lte": (8.0, 240.0, 250.0, 250.0),
+    "paper-lte": (20.0, 480.0, 800.0, 800.0),
+    "bbr": (16.0, 120.0, 125.0, 1000.0),
+    "codel": (40.0, 96.0, 200.0, 640.0),
+}
+OF_STOCK = 10 / 12.5
+BASE_MS, SETTLED_MS = 50.0, 65.0
+WANTED = {
+    "goodput of the best of stock and static": 10 / 20,
+    "p95 RTT of the static limit's": 60 / 240,
+    "goodput of a BBR sender's": 10 / 16,
+    "p95 RTT of a BBR sender's": 60 / 120,
+    "goodput/p95 RTT of CoDel's in the router": (10 / 60) / (40 / 96),
+    "goodput of stock's": OF_STOCK,
+    "total goodput of stock's": OF_STOCK,
+    "mean RTT of the base RTT": SETTLED_MS / BASE_MS,
+    "completion time of stock's": 100 / 500,
+    "completion time of CoDel's in the router, kept alive": 100 / 200,
+    "goodput of stock's, 5 s after": OF_STOCK,
+    "mean RTT of the base RTT, 20 s after": SETTLED_MS / 100,
+    "p95 RTT of the base RTT, 10 s after": SETTLED_MS / BASE_MS,
+    "p95 RTT of the base RTT, to 20 flows": SETTLED_MS / BASE_MS,
+    "Jain's index": 0.5,
+    "mean fetch time of the static limit's": 100 / 250,
+    "speed of a video's segments of stock's": 500 / 400,
+    "speed of a video's segments of CoDel's in the router": 640 / 400,
+    "longer silence than stock's, s": 0.0,
+    "window of what a slow reader drains": 10_000 / 12_500,
+    "window of stock's, 2 RTT after off": 10_000 / 20_000,
+    "goodput of stock's in the last 10 s": OF_STOCK,
+    "mean RTT of the base RTT, 15 s after on": SETTLED_MS / BASE_MS,
+}
+
+
+def of_player(who: str, **config: Any) -> Result:
+    goodput, p95, fetch_ms, segment_ms = PLAYERS[who]
+    r = result("drwa" if who == "drwa" else "stock", goodput, p95, flows=2, **config)
+    if who in ("android-lte", "paper-lte"):
+        r["scheme"] = who
+    r["cc"] = "bbr" if who == "bbr" else "cubic"
+    r["aqm"] = "codel" if who == "codel" else None
+    r["rtt_ms"]["base"] = BASE_MS
+    r["series"]["rtt"]["ms"] = [SETTLED_MS] * len(r["series"]["rtt"]["t_s"])
+    # The second one has nothing, so that Jain's index is a half.
+    r["flows"] = [{"start_s": 0.0}, {"start_s": 5.0}]
+    r["series"]["flow_goodput_mbps"] = [[goodput] * 600, [0.0] * 600]
+    r["series"]["rwnd_bytes"] = [10_000 if who == "drwa" else 20_000] * 600
+    r["objects"] |= {"mean_fct_ms": fetch_ms, "count": 1}
+    r["objects"]["by_size"] = [{"size_bytes": 16000, "mean_fct_ms": fetch_ms}]
+    r["segments"] = {"mean_fct_ms": segment_ms}
+    r["config"]["keep_alive"] = True
+    return r
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.row}: {t.what}")
+def test_each_target_measures_what_it_says(target: Target) -> None:
+    events = {"4": ["10s base-rtt=100ms"], "5": ["10s rate=1mbit"], "11": ["10s lambda=1.5"]}
+    config: dict[str, Any] = {"events": events.get(target.row, [])}
+    if "slow reader" in target.what:
+        config["reader"] = "slow:2mbit"
+    if "after off" in target.what:
+        config["events"] = ["30s lambda=0"]
+    runs = [of_player(who, **config) for who in PLAYERS]
+    (links,) = targets.groups(runs)
+    assert target.measure(links) == pytest.approx(WANTED[target.what])
+
+
+def test_links_that_a_measure_does_not_concern() -> None:
+    """Each side of what decides it."""
+    assert targets.p95_shared(group(result("drwa", flows=20))) is not None
+    assert targets.p95_shared(group(result("drwa", flows=21))) is None
+    assert targets.fairness(group(result("drwa", flows=2))) is not None
+    assert targets.fairness(group(result("drwa", flows=1))) is None
+    for reader in ("fast", "small:500B", "burst:4s/2MB"):
+        pair = [result(who, reader=reader) for who in ("stock", "drwa")]
+        assert targets.window_of_need(group(*pair)) is None
+    # λ that is off from the start was never switched off, and a change while on is no switch.
+    for events in (["0s lambda=0"], ["20s lambda=2"], []):
+        pair = [result("stock"), result("drwa", events=events)]
+        assert targets.window_after_off(group(*pair)) is None
+    for events in (["20s lambda=0"], ["50s lambda=1.5"]):
+        pair = [result("stock"), result("drwa", events=events)]
+        assert targets.rtt_after_on(group(*pair)) is None
+
+
+def test_objects_that_never_came_decide_nothing() -> None:
+    runs = [result(who) for who in ("stock", "drwa")]
+    for r, times in zip(runs, [(100.0, None, 300.0), (90.0, 500.0, None)], strict=True):
+        r["objects"]["by_size"] = [
+            {"size_bytes": size, "mean_fct_ms": ms}
+            for size, ms in zip((1, 2, 3), times, strict=True)
+        ]
+    assert targets.completion_of("stock")(group(*runs)) == pytest.approx(0.9)
+
+
+def test_what_is_looked_at_after_a_start_or_a_step() -> None:
+    """The measures begin as late as they say, to the tenth of a second."""
+    law, stock = result("drwa", flows=2), result("stock", flows=2)
+    for r in (law, stock):
+        r["flows"] = [{"start_s": 0.0}, {"start_s": 10.0}]
+    times = law["series"]["rtt"]["t_s"]
+    law["series"]["rtt"]["ms"] = [1000.0 if t < 20 else 100.0 for t in times]
+    assert targets.p95_shared(group(law)) == pytest.approx(2)
+    law["series"]["flow_goodput_mbps"] = [at((20, 9.0), (60, 5.0)), at((20, 0.0), (60, 5.0))]
+    assert targets.fairness(group(law)) == pytest.approx(1)
+    law["series"]["flow_goodput_mbps"] = [at((50, 0.0), (60, 9.0))]
+    assert targets.end_of_stock(group(law, stock)) == pytest.approx(0.9)
+    for what, measure, after_s in (
+        ("base-rtt=50ms", targets.rtt_after_rtt_steps, 20),
+        ("rate=1mbit", targets.p95_after_rate_steps, 10),
+        ("lambda=1.5", targets.rtt_after_on, 15),
+    ):
+        law = result("drwa", events=[f"10s {what}"])
+        law["series"]["rtt"]["ms"] = [1000.0 if t < 10 + after_s else 100.0 for t in times]
+        assert measure(group(law)) == pytest.approx(2), what
+    pair = [result(who, events=["10s base-rtt=50ms"]) for who in ("stock", "drwa")]
+    pair[1]["series"]["flow_goodput_mbps"] = [at((15, 0.0), (60, 9.0))]
+    assert targets.goodput_after_rtt_steps(group(*pair)) == pytest.approx(0.9)
+    pair = [result(who, reader="slow:2mbit") for who in ("stock", "drwa")]
+    for r in pair:
+        r["series"]["rwnd_bytes"] = at((5, 1), (60, 12_500))
+    assert targets.window_of_need(group(*pair)) == pytest.approx(1)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The knob, from a shell in the guest, and what the kernel reports of a governed connection."""
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -12,16 +13,18 @@ pytestmark = pytest.mark.guest
 
 SHORT: dict[str, Any] = {"rate": "10mbit", "base_rtt": "20ms", "duration": "6s"}
 
-# Each line ends the guest with its own text when it does not hold.
+# Each line ends the guest with its own text when it does not hold. A line that begins with ! would
+# not: `sh -e` goes on whatever becomes of it.
 SCRIPT = """
 phone() { ip netns exec phone "$@"; }
+fails() { if "$@"; then echo "succeeds: $*"; exit 1; fi; }
 conf=/proc/sys/net/ipv4/conf
 knob=$conf/rmnet0/tcp_drwa_lambda
 is() { [ "$(phone cat "$1")" = "$2" ] || { echo "$1 is $(phone cat "$1"), not $2"; exit 1; }; }
 writes() { phone sh -c "echo '$1' > $knob" || { echo "refuses $1"; exit 1; }; is $knob "$2"; }
 refuses() {
 	before=$(phone cat $knob)
-	! phone sh -c "/bin/echo '$1' > $knob" 2>/tmp/error || { echo "takes $1"; exit 1; }
+	fails phone sh -c "/bin/echo '$1' > $knob" 2>/tmp/error
 	grep -q 'Invalid argument' /tmp/error || { cat /tmp/error; exit 1; }
 	is $knob "$before"
 }
@@ -39,7 +42,7 @@ writes 150 150
 [ "$(phone stat -c '%a %u %g' $knob)" = '644 0 0' ]
 other="setpriv --reuid 65534 --regid 65534 --clear-groups"
 [ "$(phone $other cat $knob)" = 150 ]
-! phone $other sh -c "echo 0 > $knob" 2>/tmp/error
+fails phone $other sh -c "echo 0 > $knob" 2>/tmp/error
 grep -q 'Permission denied' /tmp/error
 is $knob 150
 """,
@@ -48,7 +51,7 @@ phone ip link add dummy0 type dummy
 is $conf/dummy0/tcp_drwa_lambda 0
 writes 150 150
 is $conf/dummy0/tcp_drwa_lambda 0
-for none in lo all default; do ! phone test -e $conf/$none/tcp_drwa_lambda; done
+for none in lo all default; do fails phone test -e $conf/$none/tcp_drwa_lambda; done
 phone test -e $conf/all/forwarding
 """,
     "follows a new name": """
@@ -56,7 +59,7 @@ phone ip link add dummy0 type dummy
 phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
 phone ip link set dummy0 name other0
 is $conf/other0/tcp_drwa_lambda 200
-! phone test -e $conf/dummy0
+fails phone test -e $conf/dummy0
 phone ip link add dummy0 type dummy
 is $conf/dummy0/tcp_drwa_lambda 0
 """,
@@ -64,12 +67,12 @@ is $conf/dummy0/tcp_drwa_lambda 0
 phone ip link add dummy0 type dummy
 phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
 phone ip link del dummy0
-! phone test -e $conf/dummy0
+fails phone test -e $conf/dummy0
 phone ip link add dummy0 type dummy
 is $conf/dummy0/tcp_drwa_lambda 0
 phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
 phone ip link set dummy0 netns router
-! phone test -e $conf/dummy0
+fails phone test -e $conf/dummy0
 [ "$(ip netns exec router cat $conf/dummy0/tcp_drwa_lambda)" = 0 ]
 """,
     "goes with the name space": """
@@ -79,6 +82,25 @@ ip netns exec short sh -c "echo 300 > $conf/dummy0/tcp_drwa_lambda"
 ip netns del short
 """,
 }
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("fails false", ""),
+        ("fails test -e /", "succeeds: test -e /\n"),
+        ("for each in / /nosuch; do fails test -e $each; done", "succeeds: test -e /\n"),
+        ("is /dev/null ''", ""),
+        ("is /dev/null x", "/dev/null is , not x\n"),
+        ("knob=/dev/null; writes 1 1", "/dev/null is , not 1\n"),
+        ("knob=/dev/null; refuses 1", "succeeds: phone sh -c /bin/echo '1' > /dev/null\n"),
+    ],
+)
+def test_a_line_that_does_not_hold_ends_the_script(line: str, said: str) -> None:
+    """Without a guest: its shell, and this machine for a phone."""
+    script = f'{SCRIPT}\nphone() {{ "$@"; }}\n{line}\necho end\n'
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == ((1, said) if said else (0, "end\n"))
 
 
 @pytest.mark.parametrize("kernel", LINES)
