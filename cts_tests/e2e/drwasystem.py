@@ -17,12 +17,12 @@ import building  # noqa: E402
 HOSTS = ("A", "B")
 # For run_script(): a JVM with the classes of Android's framework.
 MEMORY = "1024M"
-# The guest's folder, and that of the commands, as the guest has them
-GUEST = "/tmp/out"
+# The folder of the commands in the guest
 COMMANDS = "/run/system"
-# To be run as root of the guest, in the network name space that is to be the phone's.
+# To be run as root of the guest, in the folder with files() and in the network name space that is
+# to be the phone's.
 START = f"""\
-{GUEST}/commands init
+./commands init
 export PATH="{COMMANDS}:$PATH"
 """
 
@@ -115,8 +115,8 @@ def _java() -> list[str]:
         "-XX:UseAVX=2",
         "-Xmx512m",
         "-Dfile.encoding=UTF-8",
-        "-Djava.io.tmpdir=/tmp",
-        "-Duser.home=/tmp",
+        "-Djava.io.tmpdir=/run",
+        "-Duser.home=/run",
         "--add-opens=java.base/java.io=ALL-UNNAMED",
         f"-Drobolectric.enabledSdks={SDK}",
         "-Drobolectric.offline=true",

@@ -69,7 +69,7 @@ STEPS = (
         "LTE",
         "The phone has LTE; its carrier is not identified yet. A download starts.",
         (
-            f"phone: telephony xml {drwasystem.GUEST}/{VENDOR_XML.name}",
+            f"phone: telephony xml {VENDOR_XML.name}",
             "phone: telephony sim 1",
             f"phone: network connect 100 cellular:1 {LTE} {CLAT}",
             f"download {LTE}",
@@ -131,7 +131,7 @@ STEPS = (
         "Carrier changes λ",
         "carrier: λ=3.00",
         "The carrier wants λ = 3.00: another XML. The download goes on.",
-        (f"phone: telephony xml {drwasystem.GUEST}/update.xml",),
+        ("phone: telephony xml update.xml",),
         {LTE: 300, CLAT: 300, WIFI: 0},
         (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
     ),
@@ -256,7 +256,7 @@ def _write_inputs(host: str, folder: Path) -> None:
             # netd has died, and the kernel has kept this. netd is to reset it, not the policy.
             f"echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda",
             drwasystem.START,
-            f"{drwasystem.GUEST}/watch &",
+            "./watch &",
             "'",
         ]
     )
@@ -265,14 +265,13 @@ def _write_inputs(host: str, folder: Path) -> None:
         f"duration_us {DURATION_S * 10**6}",
         "flows 0",
         "cc cubic",
-        f"down 0 {LTE_BUFFER_BYTES} {drwasystem.GUEST}/{network.trace_name('down')}",
+        f"down 0 {LTE_BUFFER_BYTES} {network.trace_name('down')}",
         f"second {WIFI_BPS} {WIFI_BUFFER_BYTES}",
     ]
     for number, step in enumerate(STEPS):
         lines += [f"event {step.at_s * 10**6} {_event(event)}" for event in step.events]
-        look = f"{drwasystem.GUEST}/look {SERVICES[host]} {drwasystem.GUEST}/step{number}"
         # netd watches the connections meanwhile, so nobody waits for it.
-        command = f"ip netns exec phone sh -e {look} &"
+        command = f"ip netns exec phone ./look {SERVICES[host]} step{number} &"
         lines.append(f"event {(_end_of(number) - LOOK_S) * 10**6} {command}")
     (folder / "spec").write_text("\n".join(lines) + "\n")
 

@@ -8,17 +8,22 @@ from functools import cache
 from pathlib import Path
 
 NETD = Path(__file__).resolve().parents[1]
-OUT = NETD.parent / "out" / "netd"
+TOP = NETD.parent
+OUT = TOP / "out" / "netd"
 
 
 @cache
 def make(target: str) -> Path:
     """A target, up to date."""
     jobs = f"--jobs={len(os.sched_getaffinity(0))}"
-    makefile = f"--file={NETD / 'Makefile'}"
     path = OUT / target
+    # Make cannot have a space in a name, but the path of the tree may have one.
+    makefile, out, name = (
+        f"{p.relative_to(TOP)}" for p in (NETD / "Makefile", OUT, path)
+    )
     done = subprocess.run(
-        ["make", "--silent", jobs, makefile, f"OUT={OUT}", path],
+        ["make", "--silent", jobs, f"--file={makefile}", f"OUT={out}", name],
+        cwd=TOP,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -19,7 +19,6 @@ BASE_RTT_MS = 40
 
 SCRIPT = f"""
 set -e
-cd /tmp/out
 for host in server phone; do
 	ip netns add $host
 	ip -n $host link set lo up

@@ -43,11 +43,11 @@ done
 """
 AFTER_START = """\
 mkdir /run/phone
-install /tmp/out/networks.sh /run/phone/networks
-install /tmp/out/start.sh /run/phone/start
+ln -s "$PWD/networks.sh" /run/phone/networks
+ln -s "$PWD/start.sh" /run/phone/start
 export PATH="/run/phone:$PATH"
 networks
-python3 /tmp/out/shell.py
+python3 shell.py
 """
 
 

@@ -2,6 +2,7 @@
 """The kernel-side tests, ../drwa_test.py, in guests whose kernel is the phone's."""
 
 import importlib
+import shlex
 import shutil
 import sys
 import unittest
@@ -44,11 +45,11 @@ def run(line: str, flavour: str) -> Report:
     except kernels.KernelMissing as e:
         pytest.skip(str(e))
     # The machine's files are read-only there.
-    options = "-c /dev/null -p no:cacheprovider --rootdir=/tmp --junitxml=/tmp/out/report.xml"
+    options = '-c /dev/null -p no:cacheprovider --rootdir="$TMPDIR" --junitxml="$OLDPWD/report.xml"'
     # This machine may have no tun, nor a node for the guest's.
     script = (
-        f"mount -t devtmpfs devtmpfs /dev\ncd {KERNEL_TESTS}\nexport DRWA_VIRTUAL_TIME=1\n"
-        f"{sys.executable} -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
+        f"mount -t devtmpfs devtmpfs /dev\ncd {shlex.quote(str(KERNEL_TESTS))}\nexport DRWA_VIRTUAL_TIME=1\n"
+        f"{shlex.quote(sys.executable)} -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
     )
     folder = guest.run_script(script, kernel, kernels.agent())
     said = (folder / "console").read_text(errors="replace")

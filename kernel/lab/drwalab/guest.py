@@ -99,7 +99,8 @@ def run_script(
 ) -> Path:
     """Boot, run a shell script as root of the guest, and return the folder as run() does.
 
-    In the guest the folder is /tmp/out; it has the given files, and the script's output in console.
+    The folder is the script's working folder; it has the given files, and the script's output in
+    console. All else of the host's that the guest sees is read-only, and its TMPDIR is its own.
     """
 
     def write(folder: Path) -> None:

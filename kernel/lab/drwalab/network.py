@@ -19,7 +19,6 @@ from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, Event, Link, RunS
 
 KNOB = "/proc/sys/net/ipv4/conf/rmnet0/tcp_drwa_lambda"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
-RESULTS = "/tmp/out"
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
@@ -223,7 +222,7 @@ def trace_name(direction: str) -> str:
 def _link(direction: str, link: Link) -> str:
     words = [direction, str(link.rate_bps or 0), str(link.buffer_bytes)]
     if link.trace:
-        words.append(f"{RESULTS}/{trace_name('down' if direction == 'second' else direction)}")
+        words.append(trace_name("down" if direction == "second" else direction))
     return " ".join(words)
 
 

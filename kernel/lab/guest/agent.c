@@ -860,7 +860,7 @@ static void open_tap(const char *ns, const char *dev)
 	    setsockopt(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) ||
 	    setsockopt(c->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)))
 		die("capture on %s", dev);
-	snprintf(path, sizeof(path), "/tmp/out/%s.pcap", ns);
+	snprintf(path, sizeof(path), "%s.pcap", ns);
 	c->pcap = fopen(path, "w");
 	if (!c->pcap)
 		die("%s", path);
@@ -1148,7 +1148,7 @@ static void keep_log(void)
 	static const char leaks[] = "/sys/kernel/debug/kmemleak";
 	int size = klogctl(SIZE_BUFFER, NULL, 0);
 	char *text = calloc(1, size);
-	FILE *out = fopen("/tmp/out/kmsg", "w");
+	FILE *out = fopen("kmsg", "w");
 
 	size = klogctl(READ_ALL, text, size);
 	if (!out || size < 0)
@@ -1163,7 +1163,7 @@ static void keep_log(void)
 	sleep(6);
 	write_file(leaks, "scan");
 	write_file(leaks, "scan");
-	copy_file(leaks, "/tmp/out/kmemleak");
+	copy_file(leaks, "kmemleak");
 }
 
 static void __attribute__((noreturn)) power_off(void)
@@ -1197,10 +1197,10 @@ static void finish(void)
 			st.drops);
 	}
 	enter("phone");
-	copy_file("/proc/self/net/netstat", "/tmp/out/netstat");
+	copy_file("/proc/self/net/netstat", "netstat");
 	if (spec.trace) {
 		write_file("/sys/kernel/tracing/tracing_on", "0");
-		copy_file("/sys/kernel/tracing/trace", "/tmp/out/trace");
+		copy_file("/sys/kernel/tracing/trace", "trace");
 	}
 }
 
@@ -1361,15 +1361,31 @@ static void parse_spec(const char *path)
 	}
 }
 
+/*
+ * All of the host's files stay visible, read-only, wherever the lab, its cache
+ * and its tests are. The guest's own is /run alone: its TMPDIR, the names of
+ * its namespaces, and the results folder, which becomes the working folder. Of
+ * the host's /run, only the users' part is in sight.
+ */
 static void mount_all(const char *out)
 {
+	int users = open("/run/user", O_PATH | O_CLOEXEC);
+	char path[32];
+
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	if (mount("tmpfs", "/run", "tmpfs", 0, NULL) || mount("tmpfs", "/tmp", "tmpfs", 0, NULL))
+	if (mount("tmpfs", "/run", "tmpfs", 0, NULL))
 		die("tmpfs");
-	mkdir("/tmp/out", 0755);
-	if (mount("none", "/tmp/out", "hostfs", 0, out))
+	if (users >= 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", users);
+		if (mkdir("/run/user", 0755) || mount(path, "/run/user", NULL, MS_BIND, NULL))
+			die("/run/user");
+		close(users);
+	}
+	if (mkdir("/run/lab", 0755) || mount("none", "/run/lab", "hostfs", 0, out) ||
+	    chdir("/run/lab"))
 		die("results folder %s", out);
+	setenv("TMPDIR", "/run", 1);
 }
 
 static void start_trace(void)
@@ -1396,15 +1412,15 @@ int main(void)
 	}
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
 	mount_all(out);
-	raw = fopen("/tmp/out/raw", "w");
+	raw = fopen("raw", "w");
 	if (!raw)
 		die("results");
-	if (access("/tmp/out/spec", F_OK)) {
-		shell("/bin/sh -e /tmp/out/script.sh");
+	if (access("spec", F_OK)) {
+		shell("/bin/sh -e script.sh");
 		power_off();
 	}
-	parse_spec("/tmp/out/spec");
-	shell("/bin/sh -e /tmp/out/setup.sh");
+	parse_spec("spec");
+	shell("/bin/sh -e setup.sh");
 
 	ep = epoll_create1(EPOLL_CLOEXEC);
 	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

@@ -24,8 +24,8 @@ is() { [ "$(phone cat "$1")" = "$2" ] || { echo "$1 is $(phone cat "$1"), not $2
 writes() { phone sh -c "echo '$1' > $knob" || { echo "refuses $1"; exit 1; }; is $knob "$2"; }
 refuses() {
 	before=$(phone cat $knob)
-	fails phone sh -c "/bin/echo '$1' > $knob" 2>/tmp/error
-	grep -q 'Invalid argument' /tmp/error || { cat /tmp/error; exit 1; }
+	fails phone sh -c "/bin/echo '$1' > $knob" 2>error
+	grep -q 'Invalid argument' error || { cat error; exit 1; }
 	is $knob "$before"
 }
 """
@@ -42,8 +42,8 @@ writes 150 150
 [ "$(phone stat -c '%a %u %g' $knob)" = '644 0 0' ]
 other="setpriv --reuid 65534 --regid 65534 --clear-groups"
 [ "$(phone $other cat $knob)" = 150 ]
-fails phone $other sh -c "echo 0 > $knob" 2>/tmp/error
-grep -q 'Permission denied' /tmp/error
+fails phone $other sh -c "echo 0 > $knob" 2>error
+grep -q 'Permission denied' error
 is $knob 150
 """,
     "one for each interface": """
