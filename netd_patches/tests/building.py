@@ -16,13 +16,10 @@ OUT = TOP / "out" / "netd"
 def make(target: str) -> Path:
     """A target, up to date."""
     jobs = f"--jobs={len(os.sched_getaffinity(0))}"
-    path = OUT / target
-    # Make cannot have a space in a name, but the path of the tree may have one.
-    makefile, out, name = (
-        f"{p.relative_to(TOP)}" for p in (NETD / "Makefile", OUT, path)
-    )
+    # Make cannot have a space in a name, but the tree's folder may have one.
+    makefile = "--file=netd_patches/Makefile"
     done = subprocess.run(
-        ["make", "--silent", jobs, f"--file={makefile}", f"OUT={out}", name],
+        ["make", "--silent", jobs, makefile, "OUT=out/netd", f"out/netd/{target}"],
         cwd=TOP,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -30,7 +27,7 @@ def make(target: str) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    return path
+    return OUT / target
 
 
 def gtest_names(*sources: Path) -> list[str]:

@@ -2,8 +2,11 @@
 """What netd_patches/src compiles to on Debian, and what it does there."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,21 @@ def test_fuzz(name: str, tmp_path: Path) -> None:
     assert len(list(corpus.iterdir())) > 20
     executions, _ = fuzz_netd.fuzz(name, f"-runs={FUZZ_RUNS[name]}", tmp_path, corpus)
     assert executions == FUZZ_RUNS[name]
+
+
+def test_builds_in_a_folder_with_a_space(tmp_path: Path) -> None:
+    for folder in "netd_patches", "cts_tests/e2e/netd":
+        shutil.copytree(building.TOP / folder, tmp_path / "a b" / folder)
+    script = "import building; building.make('drwa_netd')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path / "a b" / "netd_patches" / "tests",
+        env=os.environ | {"MAKEFLAGS": "--dry-run"},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def added(patch: Path, file: str) -> list[str]:

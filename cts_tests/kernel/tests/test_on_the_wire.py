@@ -2,7 +2,6 @@
 """The kernel-side tests, ../drwa_test.py, in guests whose kernel is the phone's."""
 
 import importlib
-import shlex
 import shutil
 import sys
 import unittest
@@ -44,14 +43,14 @@ def run(line: str, flavour: str) -> Report:
         kernel = kernels.find(line, flavour)
     except kernels.KernelMissing as e:
         pytest.skip(str(e))
-    # The machine's files are read-only there.
-    options = '-c /dev/null -p no:cacheprovider --rootdir="$TMPDIR" --junitxml="$OLDPWD/report.xml"'
+    options = '-c /dev/null -p no:cacheprovider --rootdir="$TMPDIR" --junitxml=report.xml'
     # This machine may have no tun, nor a node for the guest's.
     script = (
-        f"mount -t devtmpfs devtmpfs /dev\ncd {shlex.quote(str(KERNEL_TESTS))}\nexport DRWA_VIRTUAL_TIME=1\n"
-        f"{shlex.quote(sys.executable)} -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
+        "mount -t devtmpfs devtmpfs /dev\nexport DRWA_VIRTUAL_TIME=1\n"
+        f"'{sys.executable}' -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
     )
-    folder = guest.run_script(script, kernel, kernels.agent())
+    files = [KERNEL_TESTS / f"{name}.py" for name in (MODULE, "tun_peer")]
+    folder = guest.run_script(script, kernel, kernels.agent(), files)
     said = (folder / "console").read_text(errors="replace")
     assert (folder / "report.xml").exists(), said
     cases = list(ElementTree.parse(folder / "report.xml").iter("testcase"))

@@ -20,7 +20,7 @@ import dpkt
 import numpy as np
 import pytest
 
-from conftest import Lab, Run, needs_kernels
+from conftest import Lab, Run, Script, needs_kernels
 from drwalab import guest, kernels, network, pool, results, spec
 from drwalab.guest import GuestError
 from drwalab.kernels import Kernel
@@ -284,14 +284,32 @@ def test_a_guest_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, own_cache:
     assert_no_processes_in(own_cache)
 
 
-def test_the_hosts_files_are_read_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not under /tmp or /run, which are the guest's own.
-    with tempfile.TemporaryDirectory(dir=cache_dir()) as name:
+# Where people have a clone, a cache or temporary files; the last is on some machines alone
+PLACES = [str(cache_dir()), "/tmp", "/var/tmp", f"/run/user/{os.getuid()}"]
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if os.access(place, os.W_OK)])
+def test_the_hosts_files_are_there_and_read_only(place: str, script: Script) -> None:
+    with tempfile.TemporaryDirectory(prefix="a b ", dir=place) as name:
         here = Path(name) / "here"
-        here.touch()
-        broken(monkeypatch, f"test -e {here}; if touch {name}/canary || rm {here}; then exit 1; fi")
-        run("stock", **SHORT)
+        here.write_text("I am\n")
+        text = f"""
+cat '{here}'
+refused() {{ "$@" 2>error && exit 1; grep 'Read-only file system' error; }}
+refused touch '{name}/canary'
+refused rm -f '{here}'
+"""
+        said = script(text, "6.12", "drwa").console
+        assert said.startswith("I am\n")
+        assert said.count(": Read-only file system\n") == 2
         assert list(Path(name).iterdir()) == [here]
+
+
+def test_scratch_is_the_guests_own(script: Script) -> None:
+    said = script('file=$(mktemp)\necho mine >"$file"\ncat "$file" && echo "$file"', "6.12", "drwa")
+    mine, file = said.console.splitlines()[:2]
+    assert mine == "mine"
+    assert not Path(file).exists()
 
 
 def processes_in(folder: Path) -> list[int]:
