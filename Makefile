@@ -2,15 +2,15 @@
 
 LAB := kernel/lab/lab
 # With Maven go the tests of the Java, too.
-LINTERS := blueprint-tools clang-format maven openjdk-17-jdk-headless
+LINTERS := blueprint-tools clang-format golang-go maven openjdk-17-jdk-headless
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 # What netd_patches/ is built and tested with
 NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-frameworks-native-headers \
 	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
 # What the tests run, beside the linters
-TESTED_WITH := aapt android-framework-res checkpolicy clang kati libclang-rt-dev m4 secilc setools valgrind \
-	$(NETD_PACKAGES)
+TESTED_WITH := aapt android-framework-res checkpolicy clang golang-github-google-blueprint-dev kati \
+	libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
 
 .PHONY: help demo e2e test test-lines test-arch mutate lint kernels packages clean
 
