@@ -85,6 +85,21 @@ def problems(
     return [problem.what for problem in result.problems]
 
 
+@pytest.mark.parametrize(
+    ("release", "netd"),
+    [
+        (release, netd)
+        for release, projects in RELEASES.items()
+        for netd in ([True, False] if "system_netd" in projects else [False])
+    ],
+)
+def test_repository(reader: Reader, repository: Path, tree: Path, release: str, netd: bool) -> None:
+    copy(repository, tree, netd)
+    result = examine(reader, tree, release)
+    assert (result.problems, result.unreadable) == ([], [])
+    assert f"{14 if netd else 8} modules of DRWA's" in result.summary
+
+
 def test_six_modules_twice(reader: Reader, repository: Path, tree: Path) -> None:
     """The files that netd's series is made of, seen beside what it adds."""
     copy(repository, tree, netd=True)
