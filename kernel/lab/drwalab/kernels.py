@@ -227,6 +227,11 @@ def _read_kernel(home: Path) -> Kernel | None:
 
 def build(line: str, flavour: str, log: Log) -> Kernel:
     """Builds a kernel unless the cache has it; of its log, lines with leading space are make's."""
+    if re.search(r"[\s:]", str(cache_dir())):
+        raise KernelError(
+            f"a kernel does not build below {cache_dir()}, whose name has a space or a colon: "
+            "set XDG_CACHE_HOME to another folder"
+        )
     source = get_source(get_line(line), log)
     recipe = make_recipe(source, flavour)
     kernel = _find(recipe)

@@ -80,6 +80,15 @@ def build(flavour: str) -> tuple[str, list[str]]:
     return kernel.path.read_text(), sorted(compiled)
 
 
+@pytest.mark.parametrize("name", ["a b", "a:b"])
+def test_a_cache_that_make_cannot_have(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
+    with pytest.raises(KernelError, match="set XDG_CACHE_HOME to another folder"):
+        kernels.build("6.12", "drwa", lambda _: None)
+
+
 def recipe(**changes: object) -> Recipe:
     same = Recipe("6.12", "drwa", "6.12.1-1", "gcc 12", "CONFIG_NET=y\n", {"a.c": b"a"}, [], [])
     return dataclasses.replace(same, **changes)  # type: ignore[arg-type]
