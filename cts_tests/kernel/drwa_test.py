@@ -41,8 +41,10 @@ MTU = 1500
 # Least, first and largest receive buffer, bytes, as on a phone
 TCP_RMEM = "4096 131072 2097152"
 MAX_SCALE = 14
-# Of 16 MB, what a governed connection may have
+# What a governed connection may have, and the scale of that
+GOVERNED_RMEM = 16 << 20
 GOVERNED_SCALE = 9
+CLASSIC = Path("/sys/module/tcp_drwa/parameters/classic")
 
 
 def setUpModule() -> None:
@@ -65,6 +67,7 @@ class Base:
 
         def setUp(self) -> None:
             Path("/proc/sys/net/ipv4/tcp_rmem").write_text(TCP_RMEM)
+            Path("/proc/sys/net/ipv4/tcp_moderate_rcvbuf").write_text("1")
             self.loop = Loop()
             self.servers: list[Server] = []
             self.cell = self.interface("rmnet_test0", 1)
@@ -81,6 +84,18 @@ class Base:
 
         def set_lambda(self, hundredths: int, interface: Interface | None = None) -> None:
             (interface or self.cell).knob.write_text(str(hundredths))
+
+        def set_classic(self, value: str) -> None:
+            """Y: the paper's law, for all connections."""
+            self.addCleanup(CLASSIC.write_text, CLASSIC.read_text())
+            CLASSIC.write_text(value)
+
+        def counters(self) -> dict[str, int]:
+            """DRWA's, of this network name space."""
+            lines = Path("/proc/net/netstat").read_text().splitlines()
+            names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+            found = zip(names, values, strict=True)
+            return {name: int(value) for name, value in found if name.startswith("TCPDrwa")}
 
         def application(self) -> Application:
             application = Application(self.loop, self.version)
@@ -175,6 +190,13 @@ class Base:
                 # Only the unit differs.
                 self.assertAlmostEqual(governed, edge, delta=1 << GOVERNED_SCALE, msg=f"{acked}")
 
+        def test_rate_rises(self) -> None:
+            """Far beyond what the buffer had room for when the window was first held."""
+            server = self.settled(150)
+            self.cell.link.rate_bps = 8 * RATE_BPS
+            self.loop.run(3)
+            self.assertGreater(self.window(server), (1 - TOLERANCE) * self.law(server, 150))
+
         def test_rate_falls(self) -> None:
             server = self.settled(150)
             self.cell.link.rate_bps = RATE_BPS / 2
@@ -214,6 +236,18 @@ class Base:
             self.set_lambda(0)
             self.loop.run(SETTLED_S)
             self.assert_stock(server)
+
+        def test_other_law(self) -> None:
+            """Flipped while data flows, each starts anew: the paper's with the queue as its base,
+            ours with Linux's own window.
+            """
+            server = self.settled(150)
+            self.assert_law(server, 150)
+            self.set_classic("Y")
+            self.loop.run(3)
+            self.assertGreater(self.window(server), 1.25 * self.law(server, 150))
+            self.set_classic("N")
+            self.assertGreater(self.window(server), 3 * self.law(server, 150))
 
         def test_changed(self) -> None:
             server = self.settled(200)
@@ -283,6 +317,14 @@ class Base:
             server = self.settled(150, timestamps=False)
             self.assert_stock(server)
 
+        def test_without_timestamps_by_the_papers_law(self) -> None:
+            """It needs round trips alone, and takes those that the receiver measures."""
+            self.set_classic("Y")
+            before = self.counters()
+            self.settled(150, timestamps=False)
+            for name, count in self.counters().items():
+                self.assertGreater(count, before[name], name)
+
         def test_without_timestamps_beside_others(self) -> None:
             """The queue that others see says nothing of its own."""
             self.settled(150)
@@ -300,6 +342,49 @@ class Base:
             application.connect(server)
             self.loop.run(SETTLED_S)
             self.assert_stock(server)
+
+        def test_buffer_and_clamp_grow_together(self) -> None:
+            """A buffer without the clamp would hold the window to what it was before."""
+            self.set_lambda(150)
+            application = self.download(self.server())
+            self.loop.run(SETTLED_S)
+            self.assertEqual(application.buffer, GOVERNED_RMEM)
+            # Overhead takes up to three quarters of a buffer.
+            self.assertGreaterEqual(application.window_clamp, GOVERNED_RMEM / 4)
+
+        def test_clamp_is_the_applications(self) -> None:
+            """Where the kernel does not tune buffers, which raises it in any case."""
+            Path("/proc/sys/net/ipv4/tcp_moderate_rcvbuf").write_text("0")
+            for clamp, grows in (None, True), (50_000, False):
+                self.set_lambda(0)
+                application = self.download(self.server())
+                self.loop.run(3 * RTT_S)
+                if clamp:
+                    application.clamp(clamp)
+                self.set_lambda(150)
+                self.loop.run(SETTLED_S)
+                self.assertEqual(application.buffer == GOVERNED_RMEM, grows)
+                self.assertEqual(application.window_clamp == clamp, not grows)
+                application.close()
+                self.loop.run(1)
+
+        def test_counters(self) -> None:
+            """A connection is counted once, and only where it is governed."""
+            before = self.counters()
+            self.set_lambda(150)
+            self.download(self.server())
+            self.download(self.server(self.wifi))
+            self.loop.run(SETTLED_S)
+            one = self.counters()
+            self.loop.run(SETTLED_S)
+            self.download(self.server())
+            self.loop.run(SETTLED_S)
+            two = self.counters()
+            found = [each["TCPDrwaSockets"] - before["TCPDrwaSockets"] for each in (one, two)]
+            self.assertEqual(found, [1, 2])
+            for name in "TCPDrwaRounds", "TCPDrwaCapped":
+                self.assertGreater(one[name], before[name] + 10)
+                self.assertGreater(two[name], one[name] + 10)
 
         def test_accepted(self) -> None:
             self.set_lambda(150)

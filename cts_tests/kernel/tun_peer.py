@@ -390,6 +390,16 @@ class Application:
         """Sets the receive buffer, in bytes, beyond what users without privileges may."""
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, size)
 
+    @property
+    def buffer(self) -> int:
+        """The receive buffer, bytes."""
+        return self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+    @property
+    def window_clamp(self) -> int:
+        """What bounds the window, bytes."""
+        return self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP)
+
     def connect(self, server: Server) -> None:
         """Opens a connection and reads whatever comes."""
         # By the interface, as a phone's sockets are bound to a network.

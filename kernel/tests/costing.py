@@ -51,6 +51,28 @@ def limit(name: str) -> int | None:
     return SHORT_LIMIT if name.endswith("no") else None
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """A kind of call in results/cost.md."""
+
+    mean: float
+    worst: int
+    divisions: int
+
+
+def recorded() -> dict[str, Recorded]:
+    """What results/cost.md has, by kind of call."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in RESULT.read_text().splitlines()
+        if re.match(r"\| (due|round|sample) ", line)
+    ]
+    return {
+        name: Recorded(float(mean), int(worst), int(divisions))
+        for name, _, mean, worst, _, divisions in rows
+    }
+
+
 def measure() -> Costs:
     """Plays the fuzzer's corpus: honest links and all that the fuzzer knows to be hostile."""
     with tempfile.TemporaryDirectory() as name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a call of the law may cost, in instructions on x86-64."""
+"""What a call of the law may cost, in instructions on x86-64: what is recorded, and little more."""
 
 import pytest
 
@@ -17,6 +17,8 @@ KINDS = [
     "sample classic",
     "sample delay",
 ]
+# Of what is recorded
+MORE = 1.1
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +31,20 @@ def test_a_call_that_only_returns_is_short(costs: costing.Costs, kind: str) -> N
     assert costs[kind].worst <= costing.SHORT_LIMIT
 
 
-def test_a_round_has_two_divisions_at_most(costs: costing.Costs) -> None:
-    assert max(max(costs[kind].divisions) for kind in KINDS) <= 2
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_call_costs_what_is_recorded(costs: costing.Costs, kind: str) -> None:
+    """The corpus may grow, and compilers differ a little; more is a change of the law's cost."""
+    recorded = costing.recorded()[kind]
+    assert costs[kind].mean <= MORE * recorded.mean
+    assert costs[kind].worst <= MORE * recorded.worst
+    assert max(costs[kind].divisions) <= recorded.divisions
+
+
+def test_a_round_has_two_divisions_at_most() -> None:
+    assert max(recorded.divisions for recorded in costing.recorded().values()) <= 2
 
 
 def test_each_kind_of_call_is_measured(costs: costing.Costs) -> None:
     assert set(KINDS) <= set(costs)
     assert min(len(costs[kind].calls) for kind in KINDS) > 10
+    assert set(costing.recorded()) == set(costs)

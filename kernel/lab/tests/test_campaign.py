@@ -429,14 +429,15 @@ def test_what_is_looked_at_after_a_start_or_a_step() -> None:
     assert targets.fairness(group(law)) == pytest.approx(1)
     law["series"]["flow_goodput_mbps"] = [at((50, 0.0), (60, 9.0))]
     assert targets.end_of_stock(group(law, stock)) == pytest.approx(0.9)
-    for what, measure, after_s in (
-        ("base-rtt=50ms", targets.rtt_after_rtt_steps, 20),
-        ("rate=1mbit", targets.p95_after_rate_steps, 10),
-        ("lambda=1.5", targets.rtt_after_on, 15),
+    for events, measure, after_s in (
+        (["10s base-rtt=50ms"], targets.rtt_after_rtt_steps, 20),
+        # Of a longer plateau, the p95 would not show a second more.
+        (["10s rate=1mbit", "25s rate=2mbit"], targets.p95_after_rate_steps, 10),
+        (["10s lambda=1.5"], targets.rtt_after_on, 15),
     ):
-        law = result("drwa", events=[f"10s {what}"])
+        law = result("drwa", events=events)
         law["series"]["rtt"]["ms"] = [1000.0 if t < 10 + after_s else 100.0 for t in times]
-        assert measure(group(law)) == pytest.approx(2), what
+        assert measure(group(law)) == pytest.approx(2), events
     pair = [result(who, events=["10s base-rtt=50ms"]) for who in ("stock", "drwa")]
     pair[1]["series"]["flow_goodput_mbps"] = [at((15, 0.0), (60, 9.0))]
     assert targets.goodput_after_rtt_steps(group(*pair)) == pytest.approx(0.9)
