@@ -35,7 +35,8 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
   apply    adds them, a commit for each
   revert   takes them out: back to the commit before, or with commits if others follow
   status   says what each project has, and what was changed by hand
-  doctor   looks for what fails silently: prebuilts, a missing option, a flag, an old kernel
+  doctor   looks for what ends a build, and for what fails silently: modules that are defined twice
+           or not at all, prebuilts, a missing option, a flag, an old kernel
 """
 EPILOG = """\
 exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
@@ -264,7 +265,7 @@ def _print_status(project: Project, found: Inspection, touched: list[str]) -> No
 
 
 def _doctor(trees: Trees, opened: Opened, options: argparse.Namespace, report: Report) -> int:
-    findings = doctor.examine(trees, opened, options.host, options.adb)
+    findings = doctor.examine(trees, opened, options.host, options.adb, report.progress)
     report.content["findings"] = [asdict(finding) for finding in findings]
     if not report.as_json:
         for finding in findings:

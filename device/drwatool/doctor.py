@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks for what builds and boots, and yet leaves DRWA without effect."""
+"""Looks for what ends a build, and for what builds and boots and yet leaves DRWA without effect."""
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from drwatool import graph
+from drwatool.blueprint import Progress, ReaderError, compile_reader
 from drwatool.errors import UsageError
 from drwatool.git import Repository
+from drwatool.graph import PLACE
 from drwatool.series import inspect
 from drwatool.trees import KERNEL_PROJECT, TOP, Project, Trees
 
@@ -18,8 +22,6 @@ BAD = "BAD"
 UNKNOWN = "unknown"
 OPTION = "CONFIG_TCP_DRWA"
 FRAGMENT = "kernel/configs/drwa.config"
-# Where an AOSP tree holds this repository; makefiles and Soong know it by this name.
-PLACE = "vendor/drwa"
 # How deep below device/ and vendor/ products have their makefiles.
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
 MODULE = "com.android.tethering"
@@ -49,7 +51,11 @@ class Finding:
 
 
 def examine(
-    trees: Trees, opened: Iterable[tuple[Project, Repository]], host: str, adb: str | None
+    trees: Trees,
+    opened: Iterable[tuple[Project, Repository]],
+    host: str,
+    adb: str | None,
+    progress: Progress,
 ) -> list[Finding]:
     findings = [_patches(project, repository) for project, repository in opened]
     if trees.aosp_folder is not None:
@@ -58,6 +64,8 @@ def examine(
         if host == "A":
             findings.append(_module(trees.aosp_folder, makefiles))
         findings += _prebuilt_kernels(makefiles)
+        if (trees.aosp_folder / PLACE).is_dir():
+            findings += _graph(trees, makefiles, progress)
     if trees.kernel_folder is not None or trees.aosp_folder is not None:
         findings.append(_option(trees))
     if adb is not None:
@@ -114,6 +122,33 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
             f"no makefile below device/ or vendor/ {verb} {makefile}",
             f"its first lines say where that belongs, see {TOP / 'device/README.md'}",
         )
+
+
+def _graph(trees: Trees, makefiles: dict[str, list[str]], progress: Progress) -> Iterator[Finding]:
+    """What Soong would say of the tree."""
+    assert trees.aosp_folder is not None
+    assert trees.android is not None
+    progress("compiling blueprint's parser")
+    with tempfile.TemporaryDirectory(prefix="drwa-") as name:
+        try:
+            reader = compile_reader(trees.aosp_folder, Path(name))
+            result = graph.examine(
+                trees.aosp_folder, trees.android.name, trees.projects, makefiles, reader, progress
+            )
+        except ReaderError as error:
+            yield Finding(UNKNOWN, "the build graph is not checked", str(error))
+            return
+    for problem in result.problems:
+        yield Finding(BAD, problem.what, problem.advice)
+    if result.unreadable:
+        yield Finding(
+            UNKNOWN,
+            f"{len(result.unreadable)} Android.bp files could not be read, so that names may be "
+            f"defined twice: {result.unreadable[0]}",
+            "with the tree's own build/blueprint and prebuilts/go they can",
+        )
+    elif not result.problems:
+        yield Finding(GOOD, f"{result.summary}: each defined once, and all that they name is there")
 
 
 def _module(aosp: Path, makefiles: dict[str, list[str]]) -> Finding:

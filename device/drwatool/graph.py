@@ -8,6 +8,7 @@ modules: names that are defined twice, that nothing defines, or that may not be 
 import json
 import os
 import re
+import shutil
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,8 @@ from drwatool.trees import TOP, Project
 
 # Where an AOSP tree holds this repository; makefiles and Soong know it by this name.
 PLACE = "vendor/drwa"
+# What a build reads of it.
+FOLDERS = ("cts_tests", "device", "frameworks", "netd_patches", "sepolicy")
 PLATFORM_MODULES = TOP / "device/platform_modules.toml"
 # repo links it into every tree that can be built.
 WHOLE_TREE = "build/envsetup.sh"
@@ -167,6 +170,14 @@ def examine(
     summary = f"{read.files} {blueprint.FILE} files, {count} modules of DRWA's"
     unreadable = [each.why for each in read.unreadable if each not in wrong]
     return Result(problems, unreadable, summary, frozenset(graph.from_table))
+
+
+def put_repository(tree: Path) -> None:
+    """Puts this repository into its place in a tree, as a manifest does: Soong follows no link."""
+    ignored = shutil.ignore_patterns("__pycache__", "out", "target")
+    for folder in FOLDERS:
+        if (TOP / folder).is_dir():
+            shutil.copytree(TOP / folder, tree / PLACE / folder, ignore=ignored, symlinks=True)
 
 
 def platform_modules() -> dict[str, dict[str, Any]]:

@@ -215,9 +215,10 @@ def copy(template: Path, top: Path) -> World:
 def _install(top: Path) -> None:
     for folder in "doc", "results":
         (top / "device" / folder).mkdir(parents=True)
-    for name in "drwa", "check-trees", "matrix":
+    for name in "drwa", "check-trees", "matrix", "platform_modules.toml":
         shutil.copy(DEVICE / name, top / "device")
-    shutil.copytree(DEVICE / "drwatool", top / "device/drwatool")
+    for name in "bpjson", "drwatool":
+        shutil.copytree(DEVICE / name, top / "device" / name)
     write(top / "frameworks/releases.toml", RELEASES)
     write(top / "kernel/lines.toml", LINES)
 

@@ -13,6 +13,7 @@ from small_trees import DEVICE, KERNEL, MODULE, World, commit, copy, write
 
 from drwalab import kernels
 from drwatool import doctor
+from drwatool.graph import put_repository
 
 template = small_trees.template
 
@@ -25,7 +26,7 @@ def integrated_template(template: Path, tmp_path_factory: pytest.TempPathFactory
     """Trees with all that DRWA needs, patched and configured."""
     world = copy(template, tmp_path_factory.mktemp("integrated") / "world")
     assert world.drwa("apply").code == 0
-    shutil.copytree(DEVICE / "product", world.top / "aosp" / PRODUCT)
+    put_repository(world.top / "aosp")
     write(
         world.top / PHONE / "product.mk",
         f"$(call inherit-product, {PRODUCT}/drwa.mk)\n",
@@ -51,7 +52,7 @@ def test_nothing_to_complain_of(world: World) -> None:
     assert bad(world) == []
     said = world.drwa("doctor")
     assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["good"] * 7
+    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["good"] * 8
 
 
 # What leaves DRWA without effect: (how to get there, what doctor says, its advice).
@@ -96,9 +97,37 @@ def inline_kernel_not_merged(world: World) -> None:
     write(world.top / "aosp" / name, "CONFIG_NET=y\n")
 
 
+def netd_seen_twice(world: World) -> None:
+    place = world.top / "aosp/vendor/drwa/netd_patches"
+    (place / ".find-ignore").unlink()
+    shutil.copytree(place / "src/server/drwa", world.top / "aosp/system/netd/server/drwa")
+
+
+def linked_repository(world: World) -> None:
+    """Which Soong's finder does not follow."""
+    (world.top / "aosp/vendor/drwa").rename(world.top / "checkout")
+    (world.top / "aosp/vendor/drwa").symlink_to(world.top / "checkout")
+
+
+def project_not_synced(world: World) -> None:
+    write(world.top / "aosp/build/envsetup.sh", "")
+
+
+def tool_without_netd(world: World) -> None:
+    write(world.top / PHONE / "debug.mk", "PRODUCT_PACKAGES_DEBUG += drwactl\n")
+
+
 @pytest.mark.parametrize(
     ("spoil", "what", "advice"),
     [
+        (netd_seen_twice, "module libnetd_drwa is defined twice", ".find-ignore hides a folder"),
+        (linked_repository, "names drwa_debug.rc, which no Android.bp", "is vendor/drwa there, no"),
+        (
+            project_not_synced,
+            "libs names services, which no",
+            "frameworks/base/services/Android.bp",
+        ),
+        (tool_without_netd, "debug.mk:1: PRODUCT_PACKAGES_DEBUG names drwactl", "netd's patches"),
         (unpatched, "none patched", "drwa apply"),
         (no_repository, "vendor/drwa is not in the tree", "local manifest"),
         (not_inherited, f"inherits {PRODUCT}/drwa.mk", "its first lines say where"),
@@ -122,6 +151,33 @@ def test_modules_from_source_where_google_has_some(world: World) -> None:
     path = world.top / PHONE / "product.mk"
     write(path, path.read_text() + "PRODUCT_MODULE_BUILD_FROM_SOURCE := true\n")
     assert bad(world) == []
+
+
+def test_the_six_modules_end_the_build(world: World) -> None:
+    netd_seen_twice(world)
+    twice = [each for each in bad(world) if "is defined twice" in each["what"]]
+    assert len(twice) == 6
+    assert "Android.bp files, " not in world.drwa("doctor").out
+
+
+def test_no_compiler_is_no_good_word(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = world.top / "tools"
+    tools.mkdir()
+    (tools / "git").symlink_to(shutil.which("git") or "")
+    (tools / "python3").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", str(tools))
+    netd_seen_twice(world)
+    said = world.drwa("doctor").out
+    assert "unknown the build graph is not checked\n        there is no Go: apt install go" in said
+    assert "Android.bp files, " not in said
+
+
+def test_files_that_the_parser_cannot_read(world: World) -> None:
+    text = 'cc_library { name: "libnetd_drwa", srcs: select(arch(), { default: ["a.c"] }) }'
+    write(world.top / "aosp/system/netd/Android.bp", text)
+    said = world.drwa("doctor").out
+    assert "unknown 1 Android.bp files could not be read" in said
+    assert "Android.bp files, " not in said
 
 
 def test_host_b_needs_no_module(world: World) -> None:

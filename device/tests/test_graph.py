@@ -10,13 +10,11 @@ import pytest
 
 from drwatool import blueprint, graph, trees
 from drwatool.blueprint import Reader, ReaderError
-from drwatool.graph import PLACE, Graph, Result
+from drwatool.graph import FOLDERS, PLACE, Graph, Result, put_repository
 from drwatool.trees import Project
 
 TOP = Path(__file__).resolve().parents[2]
 RELEASES = trees.releases()["releases"]
-# All but kernel/, which is large; test_no_other_files() knows that it has no Android.bp.
-FOLDERS = ("cts_tests", "device", "frameworks", "netd_patches", "sepolicy")
 IN_NETD = "system/netd/server/drwa"
 SIX = [
     "drwactl",
@@ -41,9 +39,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with this repository in its place."""
     tree = tmp_path_factory.mktemp("repository")
-    ignored = shutil.ignore_patterns("__pycache__", "out", "target")
-    for folder in FOLDERS:
-        shutil.copytree(TOP / folder, tree / PLACE / folder, ignore=ignored, symlinks=True)
+    put_repository(tree)
     return tree
 
 
@@ -112,7 +108,7 @@ def test_six_modules_twice(reader: Reader, repository: Path, tree: Path) -> None
 
 
 def test_no_other_files() -> None:
-    """What the fixture leaves out has no file that Soong's finder looks for."""
+    """What put_repository() leaves out has no file that Soong's finder looks for."""
     names = (blueprint.FILE, graph.TEST_MAPPING, "Android.mk", "AndroidProducts.mk", "OWNERS")
     for folder in sorted({path.name for path in TOP.iterdir() if path.is_dir()} - set(FOLDERS)):
         if not folder.startswith(".") and folder != "out":

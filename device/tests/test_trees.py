@@ -70,6 +70,14 @@ def test_conflict_is_no_record(world: World) -> None:
     assert not (world.series("device") / "results/trees.json").exists()
 
 
+def test_build_graph_is_checked(world: World) -> None:
+    write(world.series("device") / "Android.bp", 'cc_library { name: "a", shared_libs: ["b"] }')
+    tried = program(world, "check-trees", "--record", *world.trees)
+    assert tried.code == 1
+    assert "vendor/drwa/device/Android.bp:1: a: shared_libs names b, which no" in tried.err
+    assert not (world.series("device") / "results/trees.json").exists()
+
+
 def test_tests_are_counted(world: World) -> None:
     write(world.series("out") / "tests.xml", TESTS_XML)
     report = "<testsuite><testcase name='a'/></testsuite>"
