@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from drwatool import doctor
-from drwatool.errors import ConflictError, DrwaError, explained
+from drwatool.errors import ConflictError, DrwaError, UsageError, explained
 from drwatool.git import Repository, locked, open_repository
 from drwatool.series import (
     Change,
@@ -142,6 +142,11 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
     trees = find(aosp, kernel, options.android, options.host)
     _say_choice(trees, report)
+    if trees.needed and options.command in ("check", "apply"):
+        raise UsageError(
+            f"{', '.join(trees.needed)} is not in {aosp}, and is what host {options.host} is made "
+            "of: sync it, or use --host B"
+        )
     with locked([project.folder for project in trees.projects]):
         for text in recover([project.folder for project in trees.projects]):
             report.say(text)
@@ -165,7 +170,8 @@ def _say_choice(trees: Trees, report: Report) -> None:
             report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
-        report.say(f"{path}: not in this tree, left out")
+        if path not in trees.needed:
+            report.say(f"{path}: not in this tree, left out")
 
 
 def _plan(

@@ -17,6 +17,7 @@ KERNEL_PROJECT = "kernel"
 HOSTS = ("A", "B")
 # The version that INetd was frozen at for the last platform release of each Android.
 INETD_VERSIONS = {14: "14", 15: "15", 17: "16"}
+BEFORE = "13 or older"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Trees:
     kernel: Choice | None
     projects: tuple[Project, ...]
     missing: tuple[str, ...]  # projects with a series that this AOSP tree does not hold
+    needed: tuple[str, ...]  # those of them that the host is made of
     aosp_folder: Path | None
     kernel_folder: Path | None
 
@@ -60,6 +62,7 @@ def lines() -> dict[str, Any]:
 def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str) -> Trees:
     projects: list[Project] = []
     missing: list[str] = []
+    needed: list[str] = []
     release = line = None
     if aosp is not None:
         if not aosp.is_dir():
@@ -81,6 +84,7 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
                 projects.append(Project(name, folder, f"{name}/{release.name}", patches))
             else:
                 missing.append(description["path"])
+                needed += [description["path"]] if "host" in description else []
         if not projects and kernel is None:
             raise UsageError(f"{aosp} holds none of {', '.join(missing)}: name the root of a tree")
     if kernel is not None:
@@ -93,7 +97,7 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
             )
         series = f"{KERNEL_PROJECT}/{line.name}"
         projects.append(Project(KERNEL_PROJECT, kernel, series, kernel_patches(line.name)))
-    return Trees(release, line, tuple(projects), tuple(missing), aosp, kernel)
+    return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
 
 
 def android_patches(name: str, description: dict[str, Any], release: str) -> tuple[Path, ...]:
@@ -184,10 +188,17 @@ def _of_api(aosp: Path) -> Choice | None:
 
 
 def _of_module(aosp: Path) -> Choice | None:
-    name = "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface"
-    version = max((int(path.name) for path in (aosp / name).glob("[0-9]*")), default=0)
-    release = INETD_VERSIONS.get(version)
-    return Choice(release, f"its INetd is version {version}") if release else None
+    module = aosp / "packages/modules/Connectivity"
+    versions = module.glob("staticlibs/netd/aidl_api/netd_aidl_interface/[0-9]*")
+    if version := max((int(path.name) for path in versions), default=0):
+        unknown = BEFORE if version < min(INETD_VERSIONS) else "of another release"
+        return Choice(INETD_VERSIONS.get(version, unknown), f"its INetd is version {version}")
+    # What 14 moved into that project.
+    if (aosp / "frameworks/libs/net").is_dir():
+        return Choice(BEFORE, "it has frameworks/libs/net")
+    if (module / "service").is_dir() and not (module / "staticlibs").is_dir():
+        return Choice(BEFORE, "packages/modules/Connectivity has no staticlibs")
+    return None
 
 
 def _search(path: Path, pattern: str) -> str | None:

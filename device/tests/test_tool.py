@@ -125,11 +125,33 @@ def test_host_b_leaves_connectivity_alone(world: World) -> None:
 
 
 def test_missing_project_is_named_and_left_out(world: World) -> None:
-    shutil.rmtree(world.top / MODULE)
-    applied = world.drwa("apply")
+    shutil.rmtree(world.top / BASE)
+    applied = world.drwa("apply", "--android", "15")
     assert applied.code == 0
-    assert "packages/modules/Connectivity: not in this tree, left out" in applied.out
-    assert world.drwa("apply", "--json").report["missing"] == ["packages/modules/Connectivity"]
+    assert "frameworks/base: not in this tree, left out" in applied.out
+    assert world.drwa("status", "--android", "15", "--json").report["missing"] == [
+        "frameworks/base"
+    ]
+
+
+@pytest.mark.parametrize("command", ["check", "apply"])
+def test_what_the_host_is_made_of_has_to_be_there(world: World, command: str) -> None:
+    shutil.rmtree(world.top / MODULE)
+    before = everything(world.top)
+    refused = world.drwa(command)
+    assert refused.code == 2
+    assert "packages/modules/Connectivity is not in" in refused.err
+    assert "what host A is made of: sync it, or use --host B" in refused.err
+    assert everything(world.top) == before
+    assert world.drwa(command, "--host", "B").code == 0
+
+
+def test_the_rest_comes_out_where_the_host_is_gone(world: World) -> None:
+    world.drwa("apply")
+    shutil.rmtree(world.top / MODULE)
+    assert world.drwa("status").code == 0
+    assert world.drwa("revert").code == 0
+    assert world.drwa("status", "--json").report["projects"][0]["applied"] == "none"
 
 
 # The base has moved.
@@ -536,6 +558,18 @@ def test_kleaf_checkout(world: World) -> None:
             "",
             "16",
         ),
+        (
+            "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/11/x",
+            "",
+            "13 or older",
+        ),
+        (
+            "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/99/x",
+            "",
+            "of another release",
+        ),
+        (f"packages/modules/Connectivity/{SERVICE}", "", "13 or older"),
+        ("frameworks/libs/net/common/netd/aidl_api/netd_aidl_interface/9/x", "", "13 or older"),
     ],
 )
 def test_android_release(world: World, tmp_path: Path, name: str, text: str, release: str) -> None:
@@ -544,6 +578,7 @@ def test_android_release(world: World, tmp_path: Path, name: str, text: str, rel
     # Either there are no projects, or no series for that release.
     assert done.code in (2, 77)
     if release != "15":
+        assert done.code == 77 or release in ("14", "16")
         assert f"is Android {release}" in done.report["error"]
     else:
         assert done.report["error"].endswith("name the root of a tree")
