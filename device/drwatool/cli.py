@@ -3,13 +3,14 @@
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 from drwatool import doctor
 from drwatool.errors import ConflictError, DrwaError, UsageError, explained
@@ -44,6 +45,38 @@ exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this r
 """
 INTERRUPTED = 130
 Opened = list[tuple[Project, Repository]]
+
+
+class Outlet:
+    """A stream whose reader may leave, as `head` does; what follows is dropped then.
+
+    An error there would end a run that has trees to finish.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._drop()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def _drop(self) -> None:
+        """Lets what the stream still holds, and all that follows, go nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
 
 
 class Report:
@@ -106,6 +139,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    for name in "stdout", "stderr":
+        if (stream := getattr(sys, name)) is not None:
+            setattr(sys, name, Outlet(stream))
     made = parser()
     options = made.parse_args(arguments)
     if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):

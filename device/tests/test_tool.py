@@ -605,6 +605,30 @@ def shadow_git(folder: Path, monkeypatch: pytest.MonkeyPatch, ahead: str) -> Non
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
+@pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["check"], ["--help"]])
+def test_a_reader_that_leaves_is_no_error(world: World, words: list[str]) -> None:
+    """As with `drwa status | head -1`."""
+    wanted = world.run(*words, *world.trees).code
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [world.program, *words, *world.trees], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (wanted, b"")
+
+
+def test_a_reader_that_leaves_ends_no_apply(world: World) -> None:
+    """Neither of what it says nor of what it complains of."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [world.program, "apply", *world.trees]
+    done = subprocess.run(command, stdout=writer, stderr=writer, check=False)
+    os.close(writer)
+    assert done.returncode == 0
+    assert states(world) == ["fully"] * 3
+
+
 def test_slow_git_is_named_and_gets_all_its_input(
     world: World,
     tmp_path: Path,
