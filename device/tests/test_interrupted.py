@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees end fully patched or untouched: killed, refused or interrupted at every step, disk full."""
 
+import itertools
 import os
-import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,49 +250,64 @@ def test_locks_of_others_are_respected(world: World) -> None:
     assert world.drwa("status").code == 0
 
 
-def run_and(world: World, number: int, mark: Path, delay_s: float) -> tuple[int, str]:
-    """Sends a signal to the program and all its gits, a while after a path has appeared.
+# A git that sends a signal to the program, to itself and to what git started, at the instant that
+# its user asks for: ahead of the work of the git of a number, or behind it.
+SIGNALLING_GIT = """\
+#!/bin/sh
+printf . >> "$DRWA_TEST_COUNT"
+number=$(wc -c < "$DRWA_TEST_COUNT")
+[ "$number $DRWA_TEST_WHEN" != "$DRWA_TEST_AT ahead" ] || kill -s "$DRWA_TEST_SIGNAL" 0
+code=0
+PATH=${PATH#*:} git "$@" || code=$?
+[ "$number $DRWA_TEST_WHEN" != "$DRWA_TEST_AT behind" ] || kill -s "$DRWA_TEST_SIGNAL" 0
+exit $code
+"""
 
-    Returns the exit code and stderr.
+
+def apply_and(world: World, name: str, at: int, when: str) -> tuple[int, str, int]:
+    """Applies all, with a signal at the git of that number; 0: without.
+
+    Returns the exit code, stderr and how many gits were started.
     """
-    process = subprocess.Popen(
+    folder = world.top / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "git").write_text(SIGNALLING_GIT)
+    (folder / "git").chmod(0o755)
+    count = folder / "count"
+    count.write_text("")
+    variables = {"COUNT": str(count), "AT": str(at), "WHEN": when, "SIGNAL": name}
+    done = subprocess.run(
         [world.program, "apply", *world.trees],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
+        check=False,
         start_new_session=True,
+        env=os.environ
+        | {"PATH": f"{folder}:{os.environ['PATH']}"}
+        | {f"DRWA_TEST_{key}": value for key, value in variables.items()},
     )
-    assert process.stdout is not None
-    # Python's own start may be interrupted anyhow.
-    process.stdout.readline()
-    while not mark.exists() and process.poll() is None:
-        time.sleep(0.001)
-    time.sleep(delay_s)
-    os.killpg(process.pid, number)
-    _, said = process.communicate()
-    return process.returncode, said
+    return done.returncode, done.stderr, len(count.read_text())
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_signals_at_any_time(world: World, number: signal.Signals) -> None:
-    """The program itself and its gits, while they plan, and once they have begun to write."""
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+@pytest.mark.parametrize("name", ["KILL", "INT", "TERM"])
+def test_signals_while_git_is_at_work(world: World, name: str) -> None:
+    """The program itself and its gits get it, from the first git to the last one."""
     old = world.snapshot()
-    start = time.monotonic()
-    assert world.drwa("apply").code == 0
-    whole_s = time.monotonic() - start
+    code, said, gits = apply_and(world, name, 0, "never")
+    assert code == 0, said
     new = world.snapshot()
     world.drwa("revert")
-    begun = world.top / MODULE / ".git/drwa"
-    for mark, part in [(world.top, 1.0), (begun, 0.4)] * 4:
-        code, said = run_and(world, number, mark, chance.uniform(0, part) * whole_s)
-        if number is not signal.SIGKILL:
-            assert world.snapshot() in (old, new)
-            if code == 130:
-                assert re.fullmatch(r"drwa: interrupted(; \w+ was [\w ]+)?\n", said)
+    instants = range(1, gits + 1, gits // 7)
+    for at, when in zip(instants, itertools.cycle(["ahead", "behind"]), strict=False):
+        code, said, _ = apply_and(world, name, at, when)
         assert "Traceback" not in said
+        if name == "KILL":
+            assert code == -signal.SIGKILL
+        else:
+            assert code in (0, 130), (at, when, said)
+            assert world.snapshot() == (old if code else new)
+            if code:
+                assert re.fullmatch(r"drwa: interrupted(; \w+ was [\w ]+)?\n", said)
         world.drwa("status")
         assert world.snapshot() in (old, new)
         world.drwa("revert")
