@@ -217,6 +217,19 @@ TEST_F(DrwaControllerTest, KnobThatGoesOnceItWasRead) {
     EXPECT_EQ(mProc.read("wlan0"), "150");
 }
 
+TEST_F(DrwaControllerTest, InterfacesThatGoOnceTheyWereListedAreNone) {
+    mProc.addKnob("rmnet1");
+    std::thread knob = mProc.addFleetingKnob("eth0", [this] {
+        mProc.removeInterface("rmnet0");
+        mProc.removeKnob("rmnet1");
+    });
+    auto lambdas = mController.getLambdas();
+    knob.join();
+    ASSERT_TRUE(lambdas.ok()) << lambdas.error().message();
+    EXPECT_THAT(*lambdas, ElementsAre(DrwaLambda{"eth0", 0}, DrwaLambda{"v4-rmnet0", 0},
+                                      DrwaLambda{"wlan0", 150}));
+}
+
 TEST_F(DrwaControllerTest, GetsInTheOrderAskedFor) {
     auto lambdas = mController.getLambdas({"wlan0", "rmnet0"});
     ASSERT_TRUE(lambdas.ok());

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -68,17 +69,21 @@ class FakeProcSysNet {
         CHECK_EQ(symlink(target.c_str(), knob(ifName).c_str()), 0);
     }
 
-    // A knob that is gone once it has been read. Whoever reads it waits for the thread, and the
-    // thread for it.
-    std::thread addFleetingKnob(const std::string& ifName, const std::string& content = "0\n") {
+    // A knob of 0 that is gone once it has been read; |meanwhile| is called while it is read.
+    // Whoever reads it waits for the thread, and the thread for it.
+    std::thread addFleetingKnob(const std::string& ifName, std::function<void()> meanwhile = {}) {
         addInterface(ifName);
         CHECK_EQ(mkfifo(knob(ifName).c_str(), 0600), 0);
-        return std::thread([path = knob(ifName), content] {
+        return std::thread([path = knob(ifName), meanwhile] {
             const base::unique_fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
             CHECK_EQ(unlink(path.c_str()), 0);
-            CHECK(base::WriteStringToFd(content, fd));
+            if (meanwhile) meanwhile();
+            CHECK(base::WriteStringToFd("0\n", fd));
         });
     }
+
+    // What becomes of an interface that loses its knob alone, as while it is renamed.
+    void removeKnob(const std::string& ifName) { CHECK_EQ(unlink(knob(ifName).c_str()), 0); }
 
     bool hasKnob(const std::string& ifName) const {
         return access(knob(ifName).c_str(), F_OK) == 0;
