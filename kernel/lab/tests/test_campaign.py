@@ -445,3 +445,33 @@ def test_what_is_looked_at_after_a_start_or_a_step() -> None:
     for r in pair:
         r["series"]["rwnd_bytes"] = at((5, 1), (60, 12_500))
     assert targets.window_of_need(group(*pair)) == pytest.approx(1)
+
+
+def test_the_worst_part_counts() -> None:
+    """Of two steps, or of two switches."""
+    times = result("drwa")["series"]["rtt"]["t_s"]
+    for events, measure in (
+        (["10s base-rtt=50ms", "35s base-rtt=50ms"], targets.rtt_after_rtt_steps),
+        (["10s rate=1mbit", "35s rate=2mbit"], targets.p95_after_rate_steps),
+        (["10s lambda=1.5", "30s lambda=0", "35s lambda=1.5"], targets.rtt_after_on),
+    ):
+        for rtts_ms in ((100.0, 75.0), (75.0, 100.0)):
+            law = result("drwa", events=events)
+            law["series"]["rtt"]["ms"] = [rtts_ms[t >= 35] for t in times]
+            assert measure(group(law)) == pytest.approx(2), events
+    for parts in ((9.0, 8.0), (8.0, 9.0)):
+        events = ["10s base-rtt=50ms", "35s base-rtt=50ms"]
+        pair = [result(who, events=events) for who in ("stock", "drwa")]
+        pair[1]["series"]["flow_goodput_mbps"] = [at((35, parts[0]), (60, parts[1]))]
+        assert targets.goodput_after_rtt_steps(group(*pair)) == pytest.approx(0.8, rel=0.01)
+    for windows in ((4000, 5000), (5000, 4000)):
+        law = result("drwa", events=["20s lambda=0", "30s lambda=1.5", "40s lambda=0"])
+        stock = result("stock")
+        law["series"]["rwnd_bytes"] = at((30, windows[0]), (60, windows[1]))
+        stock["series"]["rwnd_bytes"] = [8000] * 600
+        assert targets.window_after_off(group(stock, law)) == pytest.approx(0.5)
+
+
+def test_nothing_of_the_other_one_is_no_division_by_0() -> None:
+    stock, law = result("stock", goodput=0.0), result("drwa")
+    assert targets.goodput_of("stock")(group(stock, law)) == float("inf")
