@@ -148,6 +148,9 @@ SUITES = {
     # All that changes there makes the recorded results old, which says nothing.
     "sepolicy": Suite(_pytest("sepolicy/tests", "-k", "not results_are")),
     "product": Suite(_pytest("device/product/tests")),
+    "graph": Suite(_pytest("device/tests/test_graph.py")),
+    "doctor": Suite(_pytest("device/tests/test_doctor.py", "-k", "not real_kernel")),
+    "tool": Suite(_pytest("device/tests/test_tool.py")),
     "host-side-knob": _host_side("KnobTest"),
     "host-side-dumpsys": _host_side("DumpsysTest"),
     "host-side-restart": _host_side("RestartTest"),

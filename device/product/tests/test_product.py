@@ -191,31 +191,6 @@ def test_paths_exist() -> None:
     assert [path for path in sorted(named) if not (TOP / path).exists()] == []
 
 
-def modules() -> dict[str, str]:
-    """The text of each Soong module of the repository, by name."""
-    found = {}
-    for file in (PRODUCT / "Android.bp", TOP / "frameworks/Android.bp"):
-        for body in re.findall(r"^\w+ \{\n(.*?)^\}", file.read_text(), re.MULTILINE | re.DOTALL):
-            if match := re.search(r'^    name: "(.*)"', body, re.MULTILINE):
-                found[match[1]] = body
-    return found
-
-
-def test_packages_are_modules(tree: Path) -> None:
-    values = evaluate(tree, "make", inherit("drwa_service.mk"))
-    for package in [*values["PRODUCT_PACKAGES"], *values["PRODUCT_PACKAGES_DEBUG"]]:
-        assert package in modules()
-    (jar,) = values["PRODUCT_SYSTEM_SERVER_JARS_EXTRA"]
-    partition, name = jar.split(":")
-    assert f"{partition}_specific: true" in modules()[name]
-
-
-def test_files_of_modules_exist() -> None:
-    for body in modules().values():
-        for name in re.findall(r'"((?:overlay/|drwa_debug).*?)"', body):
-            assert (PRODUCT / name).exists()
-
-
 def build_overlay(name: str, out: Path) -> Path:
     folder = PRODUCT / "overlay" / name
     compiled, apk = out / f"{name}.zip", out / f"{name}.apk"
