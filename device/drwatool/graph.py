@@ -330,7 +330,9 @@ class Graph:
                 yield Problem(f"{what}, which is no defaults module", "name another")
             if property_ in (LICENSES, "licenses") and targets[0].kind != "license":
                 yield Problem(f"{what}, which is no license", "name another")
-            if not any(self.visible(target, module.package) for target in targets):
+            # The name of an APEX is only looked up.
+            seen = property_ == "apex_available"
+            if not seen and not any(self.visible(target, module.package) for target in targets):
                 package = f"//{module.package}"
                 yield Problem(
                     f"{what}, which {targets[0].place} makes invisible from {package}",
@@ -463,7 +465,12 @@ class Graph:
             added = self.added.get(file)
             if not file.startswith(f"{PLACE}/") and added is None:
                 continue
-            for name in _mapped(self.tree / file):
+            try:
+                names = list(_mapped(self.tree / file))
+            except json.JSONDecodeError as error:
+                yield Problem(f"{file}:{error.lineno}: {error.msg}", "mend the file")
+                continue
+            for name in names:
                 if added is not None and f'"{name}"' not in added:
                     continue
                 targets = self.defined(name, folder_of(file))
@@ -551,9 +558,9 @@ def _installed(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _mapped(path: Path) -> Iterator[str]:
-    lines = path.read_text(errors="replace").splitlines()
-    text = "\n".join(line for line in lines if not line.lstrip().startswith("//"))
+    """The tests that a TEST_MAPPING names; it may hold comments."""
+    text = re.sub(r'("(?:[^"\\]|\\.)*")|(?:#|//).*', r"\1", path.read_text(errors="replace"))
     for group in json.loads(text).values():
-        for entry in group:
+        for entry in group if isinstance(group, list) else ():
             if "name" in entry:
                 yield re.sub(r"\[.*", "", entry["name"])

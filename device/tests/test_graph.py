@@ -200,6 +200,18 @@ DEFECTS: dict[str, tuple[dict[str, str], str]] = {
         },
         "shared_libs names libbase, which no Android.bp of this tree defines",
     ),
+    "APEX that is private": (
+        {
+            f"{PLACE}/Android.bp": LICENSED
+            + 'java_library { name: "a", apex_available: ["//apex_available:platform", "x"] }',
+            "packages/Android.bp": 'apex { name: "x", visibility: ["//visibility:private"] }',
+        },
+        OK,
+    ),
+    "APEX that is not there": (
+        {f"{PLACE}/Android.bp": LICENSED + 'java_library { name: "a", apex_available: ["x"] }'},
+        "apex_available names x, which no Android.bp of this tree defines",
+    ),
     "source in a missing module": (
         {f"{PLACE}/Android.bp": LICENSED + 'cc_library { name: "a", srcs: [":nosuch{.h}"] }'},
         "srcs names nosuch, which no Android.bp of this tree defines",
@@ -292,6 +304,21 @@ DEFECTS: dict[str, tuple[dict[str, str], str]] = {
             f"{PLACE}/TEST_MAPPING": '// SPDX\n{"presubmit": [{"name": "b[x86]"}]}',
         },
         "vendor/drwa/TEST_MAPPING names b, which no Android.bp of this tree defines",
+    ),
+    "TEST_MAPPING with comments": (
+        {
+            f"{PLACE}/Android.bp": LICENSED
+            + 'cc_test { name: "a", test_suites: ["device-tests"] }',
+            f"{PLACE}/TEST_MAPPING": '# {\n{"a": [{"name": "a", "x": "//"}] // "name": "b"\n}',
+        },
+        OK,
+    ),
+    "TEST_MAPPING that is none": (
+        {
+            f"{PLACE}/Android.bp": LICENSED + 'cc_test { name: "a" }',
+            f"{PLACE}/TEST_MAPPING": '{"presubmit": [{"name": "a",}]}',
+        },
+        "vendor/drwa/TEST_MAPPING:1: ",
     ),
     "TEST_MAPPING without a suite": (
         {
