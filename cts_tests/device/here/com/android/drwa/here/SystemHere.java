@@ -67,7 +67,7 @@ public class SystemHere extends Application {
         final Handler handler = new Handler(thread.getLooper());
         final boolean patched = Host.valueOf(System.getProperty(HOST_PROPERTY)) == Host.A;
         final DrwaController policy =
-                patched ? new DrwaController(this, handler, mNetd, true /* enabled */) : null;
+                patched ? new DrwaController(this, handler, mNetd) : null;
         final FakeConnectivity connectivity = new FakeConnectivity(this, handler, mNetd, policy);
         FakeServiceManager.addService(
                 Context.CONNECTIVITY_SERVICE,

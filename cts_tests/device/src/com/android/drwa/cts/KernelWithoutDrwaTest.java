@@ -32,6 +32,7 @@ public class KernelWithoutDrwaTest extends DrwaTestCase {
     public void networksComeAndGo() {
         mCarrier.override(true, LAMBDA);
         final TestNetwork cellular = connectCellular();
+        assertInert();
         final TestNetwork vpn = connectVpn(cellular);
         mNetworks.connect(TestNetworks.transport(TRANSPORT_WIFI));
         mCarrier.override(true, LAMBDA + 1);

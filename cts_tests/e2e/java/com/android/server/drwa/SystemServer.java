@@ -26,6 +26,7 @@ import android.os.ServiceManager;
 import android.provider.DeviceConfig;
 import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeTelephony;
+import com.android.server.connectivity.PolicyThreads;
 import com.android.server.connectivity.VendorXml;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -44,7 +45,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.FutureTask;
 import java.util.stream.Collectors;
 import org.junit.Test;
 import org.junit.runner.RunWith;
@@ -65,8 +65,6 @@ import org.robolectric.util.ReflectionHelpers;
 @RunWith(RobolectricTestRunner.class)
 @Config(shadows = {FakeServiceManager.class, DrwaServiceTest.Connectivity.class})
 public class SystemServer {
-    private static final int FORCE_DISABLED = -1;
-
     private final Application mContext = RuntimeEnvironment.getApplication();
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
     private final Map<Integer, Map<String, String>> mSims = new HashMap<>();
@@ -98,11 +96,7 @@ public class SystemServer {
             final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
             thread.start();
             mHandler = new Handler(thread.getLooper());
-            final boolean enabled =
-                    DeviceConfig.getInt(
-                                    DeviceConfig.NAMESPACE_TETHERING, DrwaController.DRWA_FLAG, 0)
-                            != FORCE_DISABLED;
-            mPolicy = new DrwaController(context, mHandler, netd, enabled);
+            mPolicy = new DrwaController(context, mHandler, netd);
             mPolicy.start();
         }
 
@@ -222,7 +216,7 @@ public class SystemServer {
                 System.getProperty("drwa.host").equals("A")
                         ? new ConnectivityService(mContext, netd)
                         : new Standalone(mContext);
-        waitForHandler();
+        PolicyThreads.idle(mHost.getHandler());
 
         try (ServerSocketChannel listener = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
             final Path socket = Path.of(System.getProperty("drwa.socket"));
@@ -298,7 +292,7 @@ public class SystemServer {
                 pw.println("No such command: " + command);
                 return 1;
         }
-        waitForHandler();
+        PolicyThreads.idle(mHost.getHandler());
         return 0;
     }
 
@@ -387,12 +381,5 @@ public class SystemServer {
                 PersistableBundle.readFromStream(new ByteArrayInputStream(file.toByteArray())));
         mTelephony.setCarrierId(subId, Integer.parseInt(carrier.getOrDefault("cid", "-1")));
         mTelephony.announceConfig(subId);
-    }
-
-    /** Until the policy has done what it was told. */
-    private void waitForHandler() throws Exception {
-        final FutureTask<Void> task = new FutureTask<>(() -> null);
-        mHost.getHandler().post(task);
-        task.get();
     }
 }

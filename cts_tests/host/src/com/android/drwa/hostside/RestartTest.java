@@ -49,7 +49,7 @@ public class RestartTest extends DrwaHostTestCase {
         try {
             shell("setprop " + DISABLE + " true");
             reboot();
-            assertTrue(getDump(), getDump().startsWith("DRWA: disabled\n"));
+            assertTrue(getDump(), getDump().startsWith("DRWA: off: " + DISABLE + "\n"));
             for (String iface : getInterfaces()) assertEquals(iface, 0, getKnob(iface));
         } finally {
             shell("setprop " + DISABLE + " false");

@@ -1,21 +1,37 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Copyright (C) 2026 DRWA for Android
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ */
 
 package com.android.server.connectivity;
 
 import android.annotation.NonNull;
 import android.annotation.Nullable;
-import android.content.BroadcastReceiver;
+import android.annotation.TargetApi;
 import android.content.Context;
-import android.content.Intent;
-import android.content.IntentFilter;
+import android.os.Build;
 import android.os.Handler;
 import android.os.PersistableBundle;
 import android.telephony.CarrierConfigManager;
+import android.telephony.SubscriptionManager;
 import android.telephony.TelephonyManager;
 import android.util.Log;
 import android.util.SparseArray;
 import com.android.internal.annotations.VisibleForTesting;
-import com.android.modules.utils.build.SdkLevel;
+import java.util.concurrent.Executor;
 
 /**
  * What each subscription's carrier wants of DRWA: the only reader of the carrier configuration.
@@ -24,11 +40,14 @@ import com.android.modules.utils.build.SdkLevel;
  * which are the product's default. A key that is missing there too, has the wrong type or is out of
  * range counts as {@link #DEFAULT_ENABLED} or {@link #DEFAULT_LAMBDA}, and is logged.
  *
- * <p>Belongs to the thread of the handler that {@link #start} is given. No method throws what
- * telephony throws.
+ * <p>Belongs to the handler's thread, which never waits for telephony: the phone process may be
+ * busy, or starting. It is called on another thread, which posts what it answers. No method throws
+ * what telephony throws.
  *
  * @hide
  */
+// The oldest platform that DRWA supports, though ConnectivityService's module has older ones too
+@TargetApi(Build.VERSION_CODES.UPSIDE_DOWN_CAKE)
 final class DrwaCarrierConfig {
     private static final String TAG = DrwaCarrierConfig.class.getSimpleName();
 
@@ -47,51 +66,96 @@ final class DrwaCarrierConfig {
     @VisibleForTesting static final int DEFAULT_LAMBDA = 125;
 
     @NonNull private final Context mContext;
-    private final SparseArray<DrwaSetting> mSettings = new SparseArray<>();
+    @NonNull private final Handler mHandler;
 
-    DrwaCarrierConfig(@NonNull Context context) {
-        mContext = context;
+    /** Runs what calls telephony, in order. */
+    @NonNull private final Executor mReader;
+
+    @NonNull private final Runnable mOnChanged;
+
+    /**
+     * The subscriptions that networks use, and those of the SIMs that telephony has told of, which
+     * a network may use at any moment.
+     */
+    private final SparseArray<Subscription> mSubscriptions = new SparseArray<>();
+
+    /** Who the carriers of the SIMs are, by slot, as far as telephony has told. */
+    private final SparseArray<Carrier> mCarriers = new SparseArray<>();
+
+    private static final class Subscription {
+        boolean mUsed;
+
+        /** Null until telephony has answered. */
+        @Nullable Answer mAnswer;
     }
 
-    /** Calls back on the handler's thread whenever a subscription's setting may have changed. */
-    void start(@NonNull Handler handler, @NonNull Runnable onChanged) {
-        final Runnable onConfigChanged =
-                () -> {
-                    mSettings.clear();
-                    onChanged.run();
-                };
-        if (!SdkLevel.isAtLeastU()) {
-            final BroadcastReceiver receiver =
-                    new BroadcastReceiver() {
-                        @Override
-                        public void onReceive(Context context, Intent intent) {
-                            onConfigChanged.run();
-                        }
-                    };
-            // Never unregistered because the system server never stops
-            mContext.registerReceiver(
-                    receiver,
-                    new IntentFilter(CarrierConfigManager.ACTION_CARRIER_CONFIG_CHANGED),
-                    null,
-                    handler);
-            return;
+    private static final class Answer {
+        final int mLambda;
+
+        /** Why there is no configuration, or null if there is one. */
+        @Nullable final String mProblem;
+
+        Answer(int lambda, @Nullable String problem) {
+            mLambda = lambda;
+            mProblem = problem;
         }
-        final CarrierConfigManager manager = getManager();
-        if (manager == null) return;
-        manager.registerCarrierConfigChangeListener(
-                handler::post,
-                (slotIndex, subId, carrierId, specificCarrierId) -> onConfigChanged.run());
+
+        static Answer problem(@NonNull String problem) {
+            return new Answer(DrwaKnob.OFF, problem);
+        }
     }
 
-    /** The setting of a subscription, read from telephony unless known. */
+    private static final class Carrier {
+        final int mSubId;
+        final int mCarrierId;
+
+        Carrier(int subId, int carrierId) {
+            mSubId = subId;
+            mCarrierId = carrierId;
+        }
+    }
+
+    /**
+     * @param reader runs one after the other, on another thread than the handler's
+     * @param onChanged called on the handler's thread whenever a setting may have changed
+     */
+    DrwaCarrierConfig(
+            @NonNull Context context,
+            @NonNull Handler handler,
+            @NonNull Executor reader,
+            @NonNull Runnable onChanged) {
+        mContext = context;
+        mHandler = handler;
+        mReader = reader;
+        mOnChanged = onChanged;
+    }
+
+    /** Begins to listen to changes of the configuration. */
+    void start() {
+        mReader.execute(
+                () -> {
+                    try {
+                        final CarrierConfigManager manager = getManager();
+                        if (manager == null) return;
+                        // Never unregistered because the system server never stops
+                        manager.registerCarrierConfigChangeListener(
+                                mHandler::post, this::onConfigChanged);
+                    } catch (RuntimeException e) {
+                        Log.e(TAG, "Changes of carrier configurations will not be heard of", e);
+                    }
+                });
+    }
+
+    /** The setting of a subscription, off until telephony has answered. */
     @NonNull
     DrwaSetting get(int subId) {
-        DrwaSetting setting = mSettings.get(subId);
-        if (setting == null) {
-            setting = read(subId);
-            mSettings.put(subId, setting);
-        }
-        return setting;
+        Subscription subscription = mSubscriptions.get(subId);
+        if (subscription == null) subscription = read(subId);
+        subscription.mUsed = true;
+        final Answer answer = subscription.mAnswer;
+        if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
+        if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
+        return new DrwaSetting(answer.mLambda, describeCarrier(subId));
     }
 
     /** Whether the kernel takes a target; {@link DrwaKnob#OFF} is none. */
@@ -99,30 +163,66 @@ final class DrwaCarrierConfig {
         return lambda >= MIN_LAMBDA && lambda <= MAX_LAMBDA;
     }
 
-    /** Forgets a subscription that no network uses any more. */
+    /** Takes notice that no network uses a subscription any more. */
     void forget(int subId) {
-        mSettings.remove(subId);
+        final Subscription subscription = mSubscriptions.get(subId);
+        if (subscription == null) return;
+        subscription.mUsed = false;
+        removeUnlessNeeded(subId);
     }
 
+    private void onConfigChanged(int slot, int subId, int carrierId, int specificCarrierId) {
+        final Carrier former = mCarriers.get(slot);
+        mCarriers.put(slot, new Carrier(subId, carrierId));
+        if (former != null) removeUnlessNeeded(former.mSubId);
+        if (SubscriptionManager.isValidSubscriptionId(subId)) read(subId);
+    }
+
+    private void removeUnlessNeeded(int subId) {
+        final Subscription subscription = mSubscriptions.get(subId);
+        if (subscription == null || subscription.mUsed || findCarrier(subId) != null) return;
+        mSubscriptions.remove(subId);
+    }
+
+    private Subscription read(int subId) {
+        Subscription subscription = mSubscriptions.get(subId);
+        if (subscription == null) {
+            subscription = new Subscription();
+            mSubscriptions.put(subId, subscription);
+        }
+        read(subId, subscription);
+        return subscription;
+    }
+
+    private void read(int subId, Subscription subscription) {
+        mReader.execute(
+                () -> {
+                    final Answer answer = ask(subId);
+                    mHandler.post(
+                            () -> {
+                                // It may have been forgotten, and even asked for again
+                                if (mSubscriptions.get(subId) != subscription) return;
+                                subscription.mAnswer = answer;
+                                mOnChanged.run();
+                            });
+                });
+    }
+
+    /** Asks telephony, and waits for it. */
     @NonNull
-    private DrwaSetting read(int subId) {
+    private Answer ask(int subId) {
         final PersistableBundle config;
-        final String carrier;
         try {
             final CarrierConfigManager manager = getManager();
-            if (manager == null) return DrwaSetting.off("no carrier configuration");
-            config =
-                    SdkLevel.isAtLeastU()
-                            ? manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA)
-                            : manager.getConfigForSubId(subId);
-            carrier = describeCarrier(subId);
+            if (manager == null) return Answer.problem("no carrier configuration");
+            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
-            return DrwaSetting.off("carrier configuration unavailable");
+            return Answer.problem("carrier configuration unavailable");
         }
-        if (!getEnabled(config, subId)) return DrwaSetting.off(carrier);
-        return new DrwaSetting(getLambda(config, subId), carrier);
+        return new Answer(
+                getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnob.OFF, null);
     }
 
     private static boolean getEnabled(@Nullable PersistableBundle config, int subId) {
@@ -147,13 +247,19 @@ final class DrwaCarrierConfig {
     }
 
     private String describeCarrier(int subId) {
-        final int carrierId =
-                mContext.getSystemService(TelephonyManager.class)
-                        .createForSubscriptionId(subId)
-                        .getSimCarrierId();
-        return carrierId == TelephonyManager.UNKNOWN_CARRIER_ID
+        final Carrier carrier = findCarrier(subId);
+        if (carrier == null) return "carrier of subscription " + subId;
+        return carrier.mCarrierId == TelephonyManager.UNKNOWN_CARRIER_ID
                 ? "unidentified carrier"
-                : "carrier " + carrierId;
+                : "carrier " + carrier.mCarrierId;
+    }
+
+    @Nullable
+    private Carrier findCarrier(int subId) {
+        for (int i = 0; i < mCarriers.size(); i++) {
+            if (mCarriers.valueAt(i).mSubId == subId) return mCarriers.valueAt(i);
+        }
+        return null;
     }
 
     @Nullable

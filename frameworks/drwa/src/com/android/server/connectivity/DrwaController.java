@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Copyright (C) 2026 DRWA for Android
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ */
 
 package com.android.server.connectivity;
 
@@ -22,7 +38,7 @@ import android.net.NetworkSpecifier;
 import android.net.TelephonyNetworkSpecifier;
 import android.os.Build;
 import android.os.Handler;
-import android.os.SystemProperties;
+import android.os.HandlerThread;
 import android.util.ArrayMap;
 import android.util.Log;
 import android.util.SparseArray;
@@ -34,7 +50,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -53,28 +71,24 @@ import java.util.concurrent.TimeoutException;
  *       is, with the least of their targets.
  *   <li>Interfaces that no network uses are off. At the start, that includes what an earlier system
  *       server left behind.
+ *   <li>An interface that comes again under its name, as after a restart of the modem, gets its
+ *       setting again. netd tells.
+ *   <li>Everything is off while {@link DrwaSwitch} says so.
  * </ul>
  *
  * <p>The static receive buffer limits stay ConnectivityService's business. It applies them on any
  * network as ever, and where DRWA is on, the kernel takes no notice of them.
  *
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
- * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and
- * writes are tried again at the next event. On a kernel without DRWA they do nothing.
+ * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
+ * could not be written is tried again at any event, after {@link #MIN_RETRY_DELAY_MS}, and then at
+ * twice the delay each time, up to {@link #MAX_RETRY_DELAY_MS}. On a kernel without DRWA they do
+ * nothing.
  *
  * @hide
  */
 public class DrwaController {
     private static final String TAG = DrwaController.class.getSimpleName();
-
-    /** Flag in the tethering namespace that switches DRWA off, on the next start of the system. */
-    public static final String DRWA_FLAG = "drwa";
-
-    /**
-     * Boolean property that switches DRWA off, on the next start of the system. Unlike a flag, a
-     * user build's shell may set it, and nothing resets it.
-     */
-    @VisibleForTesting static final String DISABLE_PROPERTY = "persist.drwa.disable";
 
     private static final String LOOPBACK = "lo";
 
@@ -83,11 +97,23 @@ public class DrwaController {
 
     private static final int SHELL_COMMAND_TIMEOUT_S = 5;
 
+    private static final String LAMBDA_RANGE =
+            "in hundredths from "
+                    + DrwaCarrierConfig.MIN_LAMBDA
+                    + " to "
+                    + DrwaCarrierConfig.MAX_LAMBDA
+                    + ", or 0 for off";
+
+    @VisibleForTesting static final int MIN_RETRY_DELAY_MS = 50;
+    @VisibleForTesting static final int MAX_RETRY_DELAY_MS = 60_000;
+
     @NonNull private final Handler mHandler;
     @NonNull private final Dependencies mDeps;
     @NonNull private final DrwaKnob mKnob;
+    @NonNull private final DrwaSwitch mSwitch;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
-    private final boolean mEnabled;
+    @NonNull private final DrwaInterfaceListener mInterfaceListener;
+    @NonNull private final Runnable mRetry = this::retry;
 
     /** Live networks, by netId. */
     private final SparseArray<NetworkState> mNetworks = new SparseArray<>();
@@ -96,7 +122,15 @@ public class DrwaController {
     private final ArrayMap<String, DrwaSetting> mOverrides = new ArrayMap<>();
 
     private boolean mStarted;
-    private boolean mRetry;
+    private boolean mListening;
+
+    /** Whether all that had to be written is. */
+    private boolean mSettled = true;
+
+    private int mRetryDelayMs = MIN_RETRY_DELAY_MS;
+
+    /** Whether any interface is to be on. */
+    private boolean mWanted;
 
     // Written on the handler's thread alone, read by dump() too.
     @NonNull private volatile List<String> mDescription = Collections.emptyList();
@@ -124,8 +158,12 @@ public class DrwaController {
             return Build.isDebuggable();
         }
 
-        boolean isDisabledByProperty() {
-            return SystemProperties.getBoolean(DISABLE_PROPERTY, false);
+        /** What carrier configurations are read by, on a thread that may have to wait. */
+        @NonNull
+        Executor makeReader() {
+            final HandlerThread thread = new HandlerThread(DrwaCarrierConfig.class.getSimpleName());
+            thread.start();
+            return new Handler(thread.getLooper())::post;
         }
     }
 
@@ -142,8 +180,12 @@ public class DrwaController {
 
         @NonNull final List<String> mInterfaces;
 
+        /** The static limits that ConnectivityService sets while this is the default network. */
+        @Nullable final String mTcpBufferSizes;
+
         NetworkState(@NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
             mInterfaces = lp.getAllInterfaceNames();
+            mTcpBufferSizes = lp.getTcpBufferSizes();
             mUnderlyingNetworks = nc.getUnderlyingNetworks();
             mReasonOff = mUnderlyingNetworks == null ? getReasonOff(nc) : null;
             final boolean carrierDecides = mUnderlyingNetworks == null && mReasonOff == null;
@@ -199,26 +241,23 @@ public class DrwaController {
             final NetworkState other = (NetworkState) o;
             return mSubId == other.mSubId
                     && mInterfaces.equals(other.mInterfaces)
+                    && Objects.equals(mTcpBufferSizes, other.mTcpBufferSizes)
                     && Objects.equals(mReasonOff, other.mReasonOff)
                     && Objects.equals(mUnderlyingNetworks, other.mUnderlyingNetworks);
         }
 
         @Override
         public int hashCode() {
-            return Objects.hash(mSubId, mInterfaces, mReasonOff, mUnderlyingNetworks);
+            return Objects.hash(
+                    mSubId, mInterfaces, mTcpBufferSizes, mReasonOff, mUnderlyingNetworks);
         }
     }
 
     /**
      * @param handler of the thread that all events come on
-     * @param enabled false if {@link #DRWA_FLAG} says so; leftovers are then still cleaned up
      */
-    public DrwaController(
-            @NonNull Context context,
-            @NonNull Handler handler,
-            @NonNull INetd netd,
-            boolean enabled) {
-        this(context, handler, netd, enabled, new Dependencies());
+    public DrwaController(@NonNull Context context, @NonNull Handler handler, @NonNull INetd netd) {
+        this(context, handler, netd, new Dependencies());
     }
 
     @VisibleForTesting
@@ -226,25 +265,23 @@ public class DrwaController {
             @NonNull Context context,
             @NonNull Handler handler,
             @NonNull INetd netd,
-            boolean enabled,
             @NonNull Dependencies deps) {
         mHandler = handler;
-        mEnabled = enabled && !deps.isDisabledByProperty();
         mDeps = deps;
-        mKnob = new DrwaKnob(netd);
-        mCarrierConfig = new DrwaCarrierConfig(context);
+        mKnob = new DrwaKnob(netd, deps::getInterfaceNames);
+        mSwitch = new DrwaSwitch(context);
+        mCarrierConfig = new DrwaCarrierConfig(context, handler, deps.makeReader(), this::update);
+        mInterfaceListener = new DrwaInterfaceListener(this::postInterfaceChanged);
     }
 
     /** Starts writing, once telephony's services exist. Callable from any thread. */
     public void start() {
         mHandler.post(
                 () -> {
-                    mKnob.read(mDeps.getInterfaceNames());
-                    if (mEnabled && !mKnob.isMissing()) {
-                        mCarrierConfig.start(mHandler, this::update);
-                    }
                     mStarted = true;
+                    final boolean neverOn = !mSwitch.start(mHandler, this::update);
                     update();
+                    if (!neverOn && !mKnob.isMissing()) mCarrierConfig.start();
                 });
     }
 
@@ -260,7 +297,7 @@ public class DrwaController {
         if (mKnob.isMissing()) return;
         final NetworkState state = new NetworkState(nc, lp);
         final NetworkState old = mNetworks.get(netId);
-        if (state.equals(old) && !mRetry) {
+        if (state.equals(old) && mSettled) {
             mUnchangedEvents++;
             return;
         }
@@ -273,15 +310,30 @@ public class DrwaController {
     public void onNetworkDestroyed(int netId) {
         ensureRunningOnHandlerThread();
         final NetworkState old = mNetworks.get(netId);
-        if (old == null && !mRetry) return;
+        if (old == null && mSettled) return;
         mNetworks.remove(netId);
         if (old != null) forgetUnusedSubscription(old.mSubId);
         update();
     }
 
+    /** Called on netd's behalf, on any thread. */
+    private void postInterfaceChanged(String iface) {
+        if (!mKnob.isMissing()) mHandler.post(() -> onInterfaceChanged(iface));
+    }
+
+    /** The interface of this name may be another one, or be gone. */
+    private void onInterfaceChanged(String iface) {
+        // Then every knob holds 0, and whatever comes does
+        if (!mWanted && mKnob.getInterfacesNotOff().isEmpty()) return;
+        if (mKnob.isMissing()) return;
+        mKnob.refresh(iface);
+        update();
+    }
+
     /** Prints the state and what led to it. Callable from any thread. */
     public void dump(@NonNull PrintWriter pw) {
-        pw.println("DRWA: " + (mEnabled ? "enabled" : "disabled"));
+        final String reasonOff = mSwitch.getReasonOff();
+        pw.println("DRWA: " + (reasonOff == null ? "enabled" : "off: " + reasonOff));
         for (String line : mDescription) pw.println(line);
         pw.println("Events without a change: " + mUnchangedEvents);
         mKnob.dump(pw);
@@ -306,22 +358,15 @@ public class DrwaController {
             return 0;
         }
         if (command.equals("clear") && args.length == 1) {
-            return runOnHandlerThread(pw, mOverrides::clear);
+            return runOnHandlerThread(pw, this::clearOverrides);
         }
         if (command.equals("set") && args.length == 3) {
             final Integer lambda = parseLambda(args[2]);
-            if (lambda != null) {
-                final DrwaSetting setting = new DrwaSetting(lambda, "shell");
-                return runOnHandlerThread(pw, () -> mOverrides.put(args[1], setting));
-            }
+            if (lambda != null) return runOnHandlerThread(pw, () -> override(args[1], lambda));
+            pw.println("Not " + LAMBDA_RANGE + ": " + args[2]);
+            return -1;
         }
-        pw.println("Usage: drwa [show | set INTERFACE LAMBDA | clear]");
-        pw.println(
-                "LAMBDA is in hundredths: "
-                        + DrwaCarrierConfig.MIN_LAMBDA
-                        + " to "
-                        + DrwaCarrierConfig.MAX_LAMBDA
-                        + ", or 0 for off");
+        pw.println("Usage: drwa [show | set INTERFACE LAMBDA | clear], LAMBDA " + LAMBDA_RANGE);
         return -1;
     }
 
@@ -337,24 +382,47 @@ public class DrwaController {
         }
     }
 
-    private int runOnHandlerThread(PrintWriter pw, Runnable change) {
-        final FutureTask<Void> task =
-                new FutureTask<>(
-                        () -> {
-                            change.run();
-                            update();
-                            return null;
-                        });
-        mHandler.post(task);
-        try {
-            task.get(SHELL_COMMAND_TIMEOUT_S, TimeUnit.SECONDS);
-            return 0;
-        } catch (InterruptedException | ExecutionException | TimeoutException e) {
-            pw.println(e);
-            return -1;
-        }
+    /**
+     * @return what went wrong, or null
+     */
+    @Nullable
+    private String clearOverrides() {
+        mOverrides.clear();
+        update();
+        return null;
     }
 
+    /**
+     * @return what went wrong, or null
+     */
+    @Nullable
+    private String override(String iface, int lambda) {
+        final String reasonOff = mSwitch.getReasonOff();
+        if (reasonOff != null) return "DRWA is off: " + reasonOff;
+        final DrwaSetting setting = new DrwaSetting(lambda, "shell");
+        DrwaKnob.Result result = mKnob.refresh(iface);
+        if (result == DrwaKnob.Result.DONE) result = mKnob.set(iface, setting);
+        if (result != DrwaKnob.Result.DONE) return "Cannot set " + iface + ": " + result;
+        mOverrides.put(iface, setting);
+        update();
+        return null;
+    }
+
+    private int runOnHandlerThread(PrintWriter pw, Callable<String> command) {
+        final FutureTask<String> task = new FutureTask<>(command);
+        mHandler.post(task);
+        String problem;
+        try {
+            problem = task.get(SHELL_COMMAND_TIMEOUT_S, TimeUnit.SECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            problem = e.toString();
+        }
+        if (problem == null) return 0;
+        pw.println(problem);
+        return -1;
+    }
+
+    // HandlerUtils of ConnectivityService's module has the same, but host B has no such class.
     private void ensureRunningOnHandlerThread() {
         if (mHandler.getLooper().getThread() != Thread.currentThread()) {
             throw new IllegalStateException(
@@ -372,35 +440,82 @@ public class DrwaController {
         mCarrierConfig.forget(subId);
     }
 
+    private void retry() {
+        mRetryDelayMs = Math.min(2 * mRetryDelayMs, MAX_RETRY_DELAY_MS);
+        update();
+    }
+
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
         if (!mStarted) return;
+        if (!mListening) mListening = mKnob.start(mInterfaceListener);
+        final String reasonOff = mSwitch.getReasonOff();
         final ArrayMap<String, DrwaSetting> settings = new ArrayMap<>();
+        final ArrayMap<String, String> limits = new ArrayMap<>();
         for (int i = 0; i < mNetworks.size(); i++) {
             final NetworkState state = mNetworks.valueAt(i);
-            final DrwaSetting setting = decide(state, MAX_STACKED_NETWORKS);
+            final DrwaSetting setting =
+                    reasonOff == null
+                            ? decide(state, MAX_STACKED_NETWORKS)
+                            : DrwaSetting.off(reasonOff);
             for (String iface : state.mInterfaces) {
                 settings.merge(iface, setting, DrwaController::share);
+                if (state.mTcpBufferSizes != null) limits.put(iface, state.mTcpBufferSizes);
             }
         }
-        settings.putAll(mOverrides);
+        if (reasonOff == null) settings.putAll(mOverrides);
 
-        mRetry = false;
+        boolean settled = mListening;
         final DrwaSetting unused = DrwaSetting.off("unused");
         for (String iface : mKnob.getInterfacesNotOff()) {
-            if (!settings.containsKey(iface)) mRetry |= !mKnob.set(iface, unused);
+            if (settings.containsKey(iface)) continue;
+            settled &= mKnob.set(iface, unused) == DrwaKnob.Result.DONE;
         }
         final List<String> description = new ArrayList<>(settings.size());
+        mWanted = false;
         for (int i = 0; i < settings.size(); i++) {
-            mRetry |= !mKnob.set(settings.keyAt(i), settings.valueAt(i));
-            description.add(settings.keyAt(i) + " " + settings.valueAt(i));
+            final String iface = settings.keyAt(i);
+            final DrwaSetting setting = settings.valueAt(i);
+            final DrwaKnob.Result result = mKnob.set(iface, setting);
+            final boolean done = result == DrwaKnob.Result.DONE;
+            settled &= done;
+            mWanted |= setting.isOn();
+            description.add(
+                    (iface + " " + setting)
+                            + (done ? "" : ", not written: " + result)
+                            + (setting.isOn() ? "\n  " + describeLimit(limits.get(iface)) : ""));
         }
         if (mKnob.isMissing()) {
             mNetworks.clear();
             description.clear();
+            settled = true;
         }
         Collections.sort(description);
         mDescription = description;
+        scheduleRetry(settled);
+    }
+
+    /**
+     * Says which static limit the kernel takes no notice of, in all its names.
+     *
+     * @param tcpBufferSizes minimum, default and maximum in bytes for receiving, then for sending,
+     *     with commas between them, or null if the network has none of its own
+     */
+    private static String describeLimit(@Nullable String tcpBufferSizes) {
+        final String[] sizes = tcpBufferSizes == null ? new String[0] : tcpBufferSizes.split(",");
+        return "supersedes the static receive maximum"
+                + (sizes.length == 6 ? " of " + sizes[2].trim() + " bytes" : "")
+                + " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
+    }
+
+    private void scheduleRetry(boolean settled) {
+        mSettled = settled;
+        mHandler.removeCallbacks(mRetry);
+        if (settled) {
+            mRetryDelayMs = MIN_RETRY_DELAY_MS;
+        } else {
+            mHandler.postDelayed(mRetry, mRetryDelayMs);
+        }
     }
 
     /** The setting of an interface that two networks use. */
@@ -410,7 +525,6 @@ public class DrwaController {
     }
 
     private DrwaSetting decide(NetworkState state, int maxStacked) {
-        if (!mEnabled) return DrwaSetting.off("disabled");
         if (state.mReasonOff != null) return DrwaSetting.off(state.mReasonOff);
         if (state.mUnderlyingNetworks == null) return mCarrierConfig.get(state.mSubId);
         if (maxStacked == 1) return DrwaSetting.off("too many stacked networks");

@@ -1,4 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+/*
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Copyright (C) 2026 DRWA for Android
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ */
 
 package com.android.server.connectivity;
 
@@ -6,6 +22,7 @@ import static android.system.OsConstants.ENOENT;
 
 import android.annotation.NonNull;
 import android.net.INetd;
+import android.net.INetdUnsolicitedEventListener;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
 import android.util.ArrayMap;
@@ -15,15 +32,19 @@ import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * The kernel's knob for DRWA, {@code /proc/sys/net/ipv4/conf/<interface>/tcp_drwa_lambda}, written
  * through netd. In spite of its place it governs IPv4 and IPv6 connections.
  *
  * <p>Knows what every interface's knob holds, so that it writes nothing twice. A new interface
- * starts with 0, and a knob disappears with its interface.
+ * starts with 0, a knob disappears with its interface, and keeps its value when that changes its
+ * name. Whoever hears of any of these says so by {@link #refresh}, because a name alone does not
+ * tell whether it is the same interface still.
  *
- * <p>Belongs to one thread, except for {@link #dump}. No method throws what netd throws.
+ * <p>Belongs to one thread, except for {@link #dump} and {@link #isMissing}. No method throws what
+ * netd throws.
  *
  * @hide
  */
@@ -41,7 +62,27 @@ final class DrwaKnob {
     private static final int UNKNOWN = -1;
     private static final int MAX_LOG_LINES = 100;
 
+    /** What became of a try, for people who read it. */
+    enum Result {
+        DONE("done"),
+        NO_INTERFACE("no such interface"),
+        NO_KNOB("no " + KNOB),
+        FAILED("netd failed");
+
+        @NonNull private final String mText;
+
+        Result(@NonNull String text) {
+            mText = text;
+        }
+
+        @Override
+        public String toString() {
+            return mText;
+        }
+    }
+
     @NonNull private final INetd mNetd;
+    @NonNull private final Supplier<List<String>> mInterfaces;
     @NonNull private final LocalLog mLog = new LocalLog(MAX_LOG_LINES);
 
     /** What the knobs hold; interfaces that are not here hold 0. */
@@ -49,16 +90,20 @@ final class DrwaKnob {
 
     private boolean mSeen;
 
-    // Written by the owning thread alone, read by dump() too.
+    // Written by the owning thread alone, read by others too.
     private volatile boolean mMissing;
     private volatile int mWrites;
     private volatile int mErrors;
 
-    DrwaKnob(@NonNull INetd netd) {
+    /**
+     * @param interfaces lists those that exist
+     */
+    DrwaKnob(@NonNull INetd netd, @NonNull Supplier<List<String>> interfaces) {
         mNetd = netd;
+        mInterfaces = interfaces;
     }
 
-    /** Whether this kernel is known to lack DRWA. Once true, it stays true. */
+    /** Whether this kernel is known to lack DRWA. Once true, it stays true. From any thread. */
     boolean isMissing() {
         return mMissing;
     }
@@ -69,54 +114,69 @@ final class DrwaKnob {
         return new ArrayList<>(mValues.keySet());
     }
 
-    /** Finds out whether the kernel has the knob and what it holds on the given interfaces. */
-    void read(@NonNull List<String> interfaces) {
-        boolean lacking = false;
-        for (String iface : interfaces) {
-            try {
-                final int value = Integer.parseInt(getProcSysNet(iface, KNOB));
-                mSeen = true;
-                if (value != OFF) mValues.put(iface, value);
-            } catch (RemoteException | RuntimeException e) {
-                if (isNotFound(e)) {
-                    lacking |= exists(iface, ANY_KERNEL_HAS);
-                } else {
-                    onError("read", iface, e);
-                }
-            }
-        }
-        if (lacking && !mSeen) onMissing();
-    }
-
     /**
-     * Writes the setting of an interface unless its knob holds it already.
+     * Has netd tell of interfaces from now on, and finds out what the knobs of all of them hold,
+     * and whether the kernel has any.
      *
      * @return whether that is done: false means that it is worth another try later
      */
-    boolean set(@NonNull String iface, @NonNull DrwaSetting setting) {
-        if (mValues.getOrDefault(iface, OFF) == setting.lambda || mMissing) return true;
+    boolean start(@NonNull INetdUnsolicitedEventListener listener) {
+        try {
+            mNetd.registerUnsolicitedEventListener(listener);
+        } catch (RemoteException | RuntimeException e) {
+            onError("Cannot listen to netd", e);
+            return false;
+        }
+        // Only now, or what changes meanwhile would go unnoticed
+        refreshAll(false);
+        return true;
+    }
+
+    /**
+     * @param lacking whether an interface is known to have no knob
+     */
+    private void refreshAll(boolean lacking) {
+        for (String iface : mInterfaces.get()) lacking |= refresh(iface) == Result.NO_KNOB;
+        if (lacking && !mSeen) {
+            mMissing = true;
+            mValues.clear();
+            Log.i(TAG, "This kernel has no " + KNOB + ", so DRWA stays off");
+        }
+    }
+
+    /** Finds out what the knob of an interface holds, and {@link Result#DONE} if it has one. */
+    @NonNull
+    Result refresh(@NonNull String iface) {
+        try {
+            final int value = Integer.parseInt(getProcSysNet(iface, KNOB));
+            mSeen = true;
+            remember(iface, value);
+            return Result.DONE;
+        } catch (RemoteException | RuntimeException e) {
+            return onError("read", iface, e);
+        }
+    }
+
+    /** Writes the setting of an interface unless its knob holds it already. */
+    @NonNull
+    Result set(@NonNull String iface, @NonNull DrwaSetting setting) {
+        if (mValues.getOrDefault(iface, OFF) == setting.lambda || mMissing) return Result.DONE;
         try {
             mNetd.setProcSysNet(
                     INetd.IPV4, INetd.CONF, iface, KNOB, Integer.toString(setting.lambda));
         } catch (RemoteException | RuntimeException e) {
-            if (!isNotFound(e)) {
-                onError("write", iface, e);
-                return false;
-            }
-            mValues.remove(iface);
-            if (!mSeen && exists(iface, ANY_KERNEL_HAS)) onMissing();
-            // Without its interface a knob is off. To switch it on, wait for the interface.
-            return mMissing || !setting.isOn();
+            final Result result = onError("write", iface, e);
+            // One interface without a knob says little of the kernel
+            if (result == Result.NO_KNOB && !mSeen) refreshAll(true);
+            // Without its interface a knob is off
+            final boolean isOff = result != Result.FAILED && !setting.isOn();
+            return mMissing || isOff ? Result.DONE : result;
         }
         mSeen = true;
         mWrites++;
         mLog.log(iface + " " + setting);
-        if (setting.isOn()) {
-            mValues.put(iface, setting.lambda);
-        } else {
-            mValues.remove(iface);
-        }
-        return true;
+        remember(iface, setting.lambda);
+        return Result.DONE;
     }
 
     /** Prints counters and recent writes. Callable from any thread. */
@@ -125,6 +185,14 @@ final class DrwaKnob {
         pw.println("Writes: " + mWrites + ", errors: " + mErrors);
         pw.println("Recent writes:");
         mLog.reverseDump(pw);
+    }
+
+    private void remember(String iface, int value) {
+        if (value == OFF) {
+            mValues.remove(iface);
+        } else {
+            mValues.put(iface, value);
+        }
     }
 
     private boolean exists(String iface, String parameter) {
@@ -140,22 +208,21 @@ final class DrwaKnob {
         return mNetd.getProcSysNet(INetd.IPV4, INetd.CONF, iface, parameter);
     }
 
-    private void onMissing() {
-        mMissing = true;
-        mValues.clear();
-        Log.i(TAG, "This kernel has no " + KNOB + ", so DRWA stays off");
-    }
-
-    private static boolean isNotFound(Exception e) {
-        return e instanceof ServiceSpecificException
-                && ((ServiceSpecificException) e).errorCode == ENOENT;
-    }
-
-    private void onError(String what, String iface, Exception e) {
+    private Result onError(String what, String iface, Exception e) {
+        if (e instanceof ServiceSpecificException
+                && ((ServiceSpecificException) e).errorCode == ENOENT) {
+            mValues.remove(iface);
+            return exists(iface, ANY_KERNEL_HAS) ? Result.NO_KNOB : Result.NO_INTERFACE;
+        }
         // netd may have written before it failed, and the interface may go before the next try
         mValues.put(iface, UNKNOWN);
+        onError("Cannot " + what + " " + KNOB + " of " + iface, e);
+        return Result.FAILED;
+    }
+
+    private void onError(String what, Exception e) {
         mErrors++;
-        final String message = "Cannot " + what + " " + KNOB + " of " + iface + ": " + e;
+        final String message = what + ": " + e;
         Log.e(TAG, message);
         mLog.log(message);
     }

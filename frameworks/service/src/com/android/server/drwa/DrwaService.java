@@ -16,7 +16,6 @@ import android.os.Handler;
 import android.os.HandlerThread;
 import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
-import android.provider.DeviceConfig;
 import android.util.ArrayMap;
 import com.android.internal.util.DumpUtils;
 import com.android.server.SystemService;
@@ -38,9 +37,6 @@ public class DrwaService extends SystemService {
     /** For dumpsys and cmd. */
     private static final String SERVICE_NAME = "drwa";
 
-    /** As in the DeviceConfigUtils of ConnectivityService's module. */
-    private static final int FORCE_DISABLE_FEATURE_FLAG_VALUE = -1;
-
     private DrwaController mController;
 
     public DrwaService(@NonNull Context context) {
@@ -55,10 +51,7 @@ public class DrwaService extends SystemService {
         final Handler handler = new Handler(thread.getLooper());
         final INetd netd =
                 INetd.Stub.asInterface((IBinder) context.getSystemService(Context.NETD_SERVICE));
-        final boolean enabled =
-                DeviceConfig.getInt(DeviceConfig.NAMESPACE_TETHERING, DrwaController.DRWA_FLAG, 0)
-                        != FORCE_DISABLE_FEATURE_FLAG_VALUE;
-        mController = new DrwaController(context, handler, netd, enabled);
+        mController = new DrwaController(context, handler, netd);
         mController.start();
         // Without capabilities, the request matches every network, VPNs too
         context.getSystemService(ConnectivityManager.class)

@@ -9,8 +9,11 @@ import static com.android.server.connectivity.DrwaCarrierConfig.MAX_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.MIN_LAMBDA;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
+import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Application;
+import android.os.Handler;
+import android.os.Looper;
 import android.os.PersistableBundle;
 import android.util.Xml;
 import java.io.ByteArrayInputStream;
@@ -79,7 +82,9 @@ public class CarrierXmlFuzzTest {
 
     private final Application mContext = RuntimeEnvironment.getApplication();
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
-    private final DrwaCarrierConfig mConfig = new DrwaCarrierConfig(mContext);
+    private final DrwaCarrierConfig mConfig =
+            new DrwaCarrierConfig(
+                    mContext, new Handler(Looper.getMainLooper()), new FakeReader(), () -> {});
     private final long mSeed = Long.getLong("fuzz.seed", new Random().nextLong());
     private final Random mRandom = new Random(mSeed);
 
@@ -168,6 +173,7 @@ public class CarrierXmlFuzzTest {
         int restored = 0;
         int on = 0;
         mTelephony.setCarrierId(SUB, 1);
+        mConfig.start();
         for (int run = 0; run < runs; run++) {
             final byte[] document = anyDocument();
             final PersistableBundle config = restore(document);
@@ -176,9 +182,10 @@ public class CarrierXmlFuzzTest {
             final String what =
                     "seed " + mSeed + ": " + new String(document, StandardCharsets.UTF_8);
             mTelephony.setConfig(SUB, config);
-            mConfig.forget(SUB);
+            mTelephony.announceConfig(SUB);
             final String wanted = expected(config);
             try {
+                shadowOf(Looper.getMainLooper()).idle();
                 assertEquals(what, wanted, mConfig.get(SUB).toString());
             } catch (RuntimeException e) {
                 throw new AssertionError(what, e);

@@ -11,6 +11,7 @@ import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
 import android.os.Looper;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.junit.Test;
 import org.junit.runner.RunWith;
@@ -57,10 +58,16 @@ public class DrwaBenchmark {
                             RuntimeEnvironment.getApplication(),
                             new Handler(Looper.myLooper()),
                             mNetd,
-                            true);
+                            new DrwaController.Dependencies() {
+                                @Override
+                                Executor makeReader() {
+                                    return new FakeReader();
+                                }
+                            });
             mController.start();
             shadowOf(Looper.myLooper()).idle();
             update();
+            shadowOf(Looper.myLooper()).idle();
             assertEquals(150, mNetd.getKnob("v4-rmnet_data2"));
             mCalls = mNetd.calls;
         }

@@ -9,54 +9,56 @@ import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Application;
-import android.content.Intent;
 import android.os.Handler;
 import android.os.Looper;
 import android.os.PersistableBundle;
-import android.telephony.CarrierConfigManager;
+import android.telephony.SubscriptionManager;
 import android.telephony.TelephonyManager;
-import com.android.modules.utils.build.SdkLevel;
 import org.junit.Before;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.annotation.Config;
-import org.robolectric.annotation.Implementation;
-import org.robolectric.annotation.Implements;
 import org.robolectric.shadows.ShadowLog;
 
 @RunWith(RobolectricTestRunner.class)
 public class DrwaCarrierConfigTest {
     private static final int SUB = 1;
 
-    /** Of what the policy uses, Android 13 lacks what it asks for the version before. */
-    @Implements(SdkLevel.class)
-    public static class Android13 {
-        @Implementation
-        protected static boolean isAtLeastU() {
-            return false;
-        }
-    }
-
     private final Application mContext = RuntimeEnvironment.getApplication();
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
-    private final DrwaCarrierConfig mConfig = new DrwaCarrierConfig(mContext);
+    private final FakeReader mReader = new FakeReader();
     private int mChanges;
+    private final DrwaCarrierConfig mConfig =
+            new DrwaCarrierConfig(
+                    mContext, new Handler(Looper.getMainLooper()), mReader, () -> mChanges++);
 
     @Before
     public void setUp() {
+        mTelephony.neverCalls = Thread.currentThread();
         mTelephony.setCarrierId(SUB, 1989);
+        mConfig.start();
     }
 
-    private void start() {
-        mConfig.start(new Handler(Looper.getMainLooper()), () -> mChanges++);
+    private static void idle() {
+        shadowOf(Looper.getMainLooper()).idle();
+    }
+
+    private String get() {
+        mConfig.get(SUB);
+        idle();
+        return mConfig.get(SUB).toString();
+    }
+
+    private void announce(PersistableBundle config) {
+        mTelephony.setConfig(SUB, config);
+        mTelephony.announceConfig(SUB);
+        idle();
     }
 
     private String read(PersistableBundle config) {
-        mTelephony.setConfig(SUB, config);
-        mConfig.forget(SUB);
-        return mConfig.get(SUB).toString();
+        announce(config);
+        return get();
     }
 
     private static PersistableBundle enabled() {
@@ -150,51 +152,109 @@ public class DrwaCarrierConfigTest {
     public void phoneProcessThatIsDownLeavesItOff() {
         mTelephony.down = true;
         mTelephony.setConfig(SUB, true, 150);
-        assertEquals("off: carrier configuration unavailable", mConfig.get(SUB).toString());
+        assertEquals("off: carrier configuration unavailable", get());
         assertOneLineAbout("Cannot read the carrier configuration of subscription 1");
     }
 
     @Test
     public void deviceWithoutTelephonyIsOff() {
         shadowOf(mContext).removeSystemService("carrier_config");
-        start();
-        assertEquals("off: no carrier configuration", mConfig.get(SUB).toString());
+        mConfig.start();
+        assertEquals("off: no carrier configuration", get());
+    }
+
+    @Test
+    public void registryThatIsMissingLeavesWhatCanBeRead() {
+        mTelephony.registryDown = true;
+        mConfig.start();
+        assertOneLineAbout("Changes of carrier configurations will not be heard of");
+        mTelephony.setConfig(SUB, true, 150);
+        assertEquals("λ=1.50: carrier of subscription 1", get());
     }
 
     @Test
     public void announcedChangeIsReadAgain() {
-        start();
         assertEquals("λ=1.50: carrier 1989", readLambda(150));
+        assertEquals(1, mChanges);
         mTelephony.setConfig(SUB, true, 200);
         mTelephony.announceConfig(SUB);
-        assertEquals(0, mChanges);
-        shadowOf(Looper.getMainLooper()).idle();
         assertEquals(1, mChanges);
+        idle();
+        assertEquals(2, mChanges);
         assertEquals("λ=2.00: carrier 1989", mConfig.get(SUB).toString());
     }
 
     @Test
-    public void anyUpToDateAndroidReadsTwoKeysOnly() {
+    public void oldSettingStaysUntilTheNewOneIsRead() {
+        assertEquals("λ=1.50: carrier 1989", readLambda(150));
+        mReader.slow = true;
+        mTelephony.setConfig(SUB, true, 200);
+        mTelephony.announceConfig(SUB);
+        assertEquals("λ=1.50: carrier 1989", get());
+        mReader.answer();
+        assertEquals("λ=2.00: carrier 1989", get());
+    }
+
+    @Test
+    public void announcedConfigurationIsReadBeforeItIsAskedFor() {
+        mTelephony.setConfig(SUB, true, 150);
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB).toString());
+        assertEquals(1, mTelephony.reads);
+    }
+
+    @Test
+    public void carrierIsNamedOnceTelephonyHasToldIt() {
+        mTelephony.setConfig(SUB, true, 150);
+        assertEquals("λ=1.50: carrier of subscription 1", get());
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertEquals("λ=1.50: carrier 1989", get());
+    }
+
+    @Test
+    public void removedSimIsForgotten() {
+        assertEquals("λ=1.50: carrier 1989", readLambda(150));
+        mTelephony.announceConfig(SUB, SubscriptionManager.INVALID_SUBSCRIPTION_ID);
+        idle();
+        // A network may outlive it
+        assertEquals("λ=1.50: carrier of subscription 1", get());
+        final int reads = mTelephony.reads;
+        mConfig.forget(SUB);
+        assertEquals("λ=1.50: carrier of subscription 1", get());
+        assertEquals(reads + 1, mTelephony.reads);
+    }
+
+    @Test
+    public void simOfASlotIsKeptWithoutANetwork() {
+        assertEquals("λ=1.50: carrier 1989", readLambda(150));
+        final int reads = mTelephony.reads;
+        mConfig.forget(SUB);
+        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB).toString());
+        mConfig.forget(SUB);
+        mTelephony.announceConfig(SUB /* slotIndex */, SUB + 1);
+        idle();
+        mConfig.get(SUB);
+        idle();
+        assertEquals(reads + 2, mTelephony.reads);
+    }
+
+    @Test
+    public void answerToAForgottenQuestionIsDropped() {
+        mTelephony.setConfig(SUB, true, 150);
+        mReader.slow = true;
+        mConfig.get(SUB);
+        mConfig.forget(SUB);
+        mConfig.get(SUB);
+        mReader.answer();
+        idle();
+        assertEquals(1, mChanges);
+    }
+
+    @Test
+    public void twoKeysAreReadOnly() {
         readLambda(150);
         assertEquals("[drwa_enabled_bool, drwa_lambda_int]", mTelephony.keysRead.toString());
-    }
-
-    @Test
-    @Config(shadows = Android13.class)
-    public void olderAndroidReadsTheWholeConfiguration() {
-        assertEquals("λ=1.50: carrier 1989", readLambda(150));
-        assertEquals("[]", mTelephony.keysRead.toString());
-    }
-
-    @Test
-    @Config(shadows = Android13.class)
-    public void olderAndroidAnnouncesChangesByBroadcast() {
-        start();
-        assertEquals("λ=1.50: carrier 1989", readLambda(150));
-        mTelephony.setConfig(SUB, true, 200);
-        mContext.sendBroadcast(new Intent(CarrierConfigManager.ACTION_CARRIER_CONFIG_CHANGED));
-        shadowOf(Looper.getMainLooper()).idle();
-        assertEquals(1, mChanges);
-        assertEquals("λ=2.00: carrier 1989", mConfig.get(SUB).toString());
     }
 }

@@ -6,12 +6,14 @@ import static com.android.server.connectivity.TestNetworks.cellular;
 import static com.android.server.connectivity.TestNetworks.link;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
+import static org.robolectric.Shadows.shadowOf;
 
 import android.os.Handler;
 import android.os.HandlerThread;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.FutureTask;
 import java.util.stream.Collectors;
 import org.junit.Test;
@@ -47,8 +49,20 @@ public class DrwaConcurrencyTest {
         thread.start();
         final Handler handler = new Handler(thread.getLooper());
         final DrwaController controller =
-                new DrwaController(RuntimeEnvironment.getApplication(), handler, mNetd, true);
+                new DrwaController(
+                        RuntimeEnvironment.getApplication(),
+                        handler,
+                        mNetd,
+                        new DrwaController.Dependencies() {
+                            @Override
+                            Executor makeReader() {
+                                return new FakeReader();
+                            }
+                        });
         controller.start();
+        shadowOf(thread.getLooper()).idle();
+        telephony.announceConfig(1);
+        shadowOf(thread.getLooper()).idle();
 
         final FutureTask<Void> events =
                 new FutureTask<>(

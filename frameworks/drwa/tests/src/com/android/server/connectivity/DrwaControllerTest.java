@@ -37,6 +37,8 @@ import java.io.StringWriter;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.Before;
 import org.junit.Test;
@@ -70,9 +72,9 @@ public class DrwaControllerTest {
     private DrwaController mController;
 
     private class TestDependencies extends DrwaController.Dependencies {
-        boolean mDebuggable = true;
+        final FakeReader mReader = new FakeReader();
 
-        boolean mDisabledByProperty;
+        boolean mDebuggable = true;
 
         /** What the system lists although it is gone when netd is asked for it. */
         List<String> mGone = List.of();
@@ -90,8 +92,8 @@ public class DrwaControllerTest {
         }
 
         @Override
-        boolean isDisabledByProperty() {
-            return mDisabledByProperty;
+        Executor makeReader() {
+            return mReader;
         }
     }
 
@@ -102,21 +104,29 @@ public class DrwaControllerTest {
         mTelephony.setCarrierId(SUB, 1989);
         mTelephony.setConfig(SUB2, true, LAMBDA2);
         mTelephony.setCarrierId(SUB2, 1839);
-        makeController(true);
+        mTelephony.neverCalls = Thread.currentThread();
+        makeController();
     }
 
-    private void makeController(boolean enabled) {
+    private void makeController() {
         mController =
                 new DrwaController(
                         RuntimeEnvironment.getApplication(),
                         new Handler(Looper.getMainLooper()),
                         mNetd,
-                        enabled,
                         mDeps);
     }
 
     private void start() {
         mController.start();
+        idle();
+        announceSims();
+    }
+
+    /** As the phone process does once it has read the SIMs. */
+    private void announceSims() {
+        mTelephony.announceConfig(SUB);
+        mTelephony.announceConfig(SUB2);
         idle();
     }
 
@@ -124,8 +134,13 @@ public class DrwaControllerTest {
         shadowOf(Looper.getMainLooper()).idle();
     }
 
+    private static void idleFor(long ms) {
+        shadowOf(Looper.getMainLooper()).idleFor(ms, TimeUnit.MILLISECONDS);
+    }
+
     private void connect(int netId, NetworkCapabilities nc, LinkProperties lp) {
         mController.onNetworkChanged(netId, nc, lp);
+        idle();
     }
 
     private void startOnCellular() {
@@ -199,7 +214,7 @@ public class DrwaControllerTest {
 
     @Test
     public void cellularWithoutInternetIsOff() {
-        start();
+        mController.start();
         connect(CELL, cellularFor(NET_CAPABILITY_MMS, SUB), link(RMNET));
         connect(OTHER, cellularFor(NET_CAPABILITY_IMS, SUB), link(RMNET2));
         assertEquals(0, mNetd.writes);
@@ -414,19 +429,41 @@ public class DrwaControllerTest {
     }
 
     @Test
-    public void configurationIsReadOncePerSubscription() {
-        startOnCellular();
+    public void configurationIsReadWhenTelephonyTellsOfIt() {
+        start();
+        assertEquals(2, mTelephony.reads);
+        connect(CELL, cellular(SUB), link(RMNET));
         connect(CELL, cellular(SUB), link(RMNET, CLAT));
         connect(OTHER, cellular(SUB), link(RMNET2));
-        assertEquals(1, mTelephony.reads);
+        assertEquals(2, mTelephony.reads);
         mTelephony.announceConfig(SUB);
         idle();
-        assertEquals(2, mTelephony.reads);
+        assertEquals(3, mTelephony.reads);
     }
 
     @Test
-    public void subscriptionThatNoNetworkUsesIsReadAgain() {
-        startOnCellular();
+    public void knownSubscriptionIsSetBeforeItsFirstPacket() {
+        start();
+        mController.onNetworkChanged(CELL, cellular(SUB), link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void subscriptionThatTelephonyDidNotTellOfIsReadOnce() {
+        mController.start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertDumped("rmnet_data2 λ=1.50: carrier of subscription 1");
+        connect(OTHER, cellular(SUB), link(RMNET2));
+        mController.onNetworkDestroyed(CELL);
+        connect(OTHER, cellular(SUB), link(RMNET2, CLAT));
+        assertEquals(1, mTelephony.reads);
+    }
+
+    @Test
+    public void subscriptionThatIsNeitherUsedNorToldOfIsReadAgain() {
+        mController.start();
+        connect(CELL, cellular(SUB), link(RMNET));
         mController.onNetworkDestroyed(CELL);
         mTelephony.setConfig(SUB, true, 125);
         connect(CELL, cellular(SUB), link(RMNET));
@@ -440,12 +477,28 @@ public class DrwaControllerTest {
     }
 
     @Test
-    public void subscriptionThatAnotherNetworkUsesIsKept() {
-        startOnCellular();
-        connect(OTHER, cellular(SUB), link(RMNET2));
+    public void slowPhoneProcessHoldsUpNothing() {
+        mDeps.mReader.slow = true;
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        assertDumped("rmnet_data2 off: carrier configuration not read yet");
+        assertDumped("wlan0 off: wifi");
+        mDeps.mReader.answer();
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void answerThatIsLateChangesNothingThatIsGone() {
+        mController.start();
+        idle();
+        mDeps.mReader.slow = true;
+        connect(CELL, cellular(SUB), link(RMNET));
         mController.onNetworkDestroyed(CELL);
-        connect(OTHER, cellular(SUB), link(RMNET2, CLAT));
-        assertEquals(1, mTelephony.reads);
+        mDeps.mReader.answer();
+        idle();
+        assertEquals(0, mNetd.writes);
     }
 
     @Test
@@ -459,12 +512,15 @@ public class DrwaControllerTest {
     }
 
     @Test
-    public void leftoverThatIsWantedStays() {
-        mNetd.setKnob(RMNET, LAMBDA);
+    public void leftoverIsOffUntilTheCarrierIsKnown() {
+        mNetd.setKnob(RMNET, 200);
+        mDeps.mReader.slow = true;
         connect(CELL, cellular(SUB), link(RMNET));
         start();
+        assertEquals(0, mNetd.getKnob(RMNET));
+        mDeps.mReader.answer();
+        idle();
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
-        assertEquals(0, mNetd.writes);
     }
 
     @Test
@@ -479,6 +535,7 @@ public class DrwaControllerTest {
 
     @Test
     public void nothingIsDoneBeforeTheStart() {
+        announceSims();
         connect(CELL, cellular(SUB), link(RMNET));
         assertEquals(0, mNetd.calls);
         assertEquals(0, mTelephony.reads);
@@ -486,38 +543,130 @@ public class DrwaControllerTest {
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
-    private void assertDisabled() {
+    private static void putSetting(String value) {
+        TestSwitches.putSetting(RuntimeEnvironment.getApplication(), value);
+        idle();
+    }
+
+    private static void putFlag(String value) {
+        TestSwitches.putFlag(RuntimeEnvironment.getApplication(), value);
+        idle();
+    }
+
+    private void connectCellularWithVpn() {
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+    }
+
+    private void assertAll(int lambda) {
+        for (String iface : List.of(RMNET, CLAT, TUN)) {
+            assertEquals(iface, lambda, mNetd.getKnob(iface));
+        }
+    }
+
+    private void assertSwitchedOff(String reason) {
+        assertAll(0);
+        assertDumped("DRWA: off: " + reason);
+        assertDumped("rmnet_data2 off: " + reason);
+        assertDumped("tun0 off: " + reason);
+    }
+
+    @Test
+    public void propertySwitchesOffUntilTheNextStart() {
+        ShadowSystemProperties.override(DrwaSwitch.PROPERTY, "true");
+        makeController();
         mNetd.setKnob(RMNET, 200);
         start();
         assertEquals(0, mNetd.getKnob(RMNET));
-        connect(CELL, cellular(SUB), link(RMNET));
-        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
-        mTelephony.announceConfig(SUB);
-        idle();
+        connectCellularWithVpn();
+        announceSims();
         assertEquals(1, mNetd.writes);
         assertEquals(0, mTelephony.reads);
-        assertDumped("DRWA: disabled");
+        assertSwitchedOff("persist.drwa.disable");
+
+        ShadowSystemProperties.override(DrwaSwitch.PROPERTY, "false");
+        putSetting("1");
+        putFlag("1");
+        assertSwitchedOff("persist.drwa.disable");
     }
 
     @Test
-    public void flagSwitchesEverythingOff() {
-        makeController(false);
-        assertDisabled();
+    public void settingSwitchesAtOnce() {
+        start();
+        connectCellularWithVpn();
+        assertAll(LAMBDA);
+        putSetting("0");
+        assertSwitchedOff("Settings.Global drwa_enabled");
+        putSetting("1");
+        assertAll(LAMBDA);
+        assertDumped("DRWA: enabled");
+        putSetting("0");
+        assertAll(0);
+        putSetting(null);
+        assertAll(LAMBDA);
+        assertEquals(6, mNetd.writes / 3 + 1);
     }
 
     @Test
-    public void propertySwitchesEverythingOff() {
-        mDeps.mDisabledByProperty = true;
-        makeController(true);
-        assertDisabled();
+    public void settingThatIsNoNumberLeavesItToTheCarrier() {
+        start();
+        connectCellularWithVpn();
+        putSetting("off");
+        assertAll(LAMBDA);
     }
 
     @Test
-    public void propertyIsTheSystems() {
-        final DrwaController.Dependencies deps = new DrwaController.Dependencies();
-        assertFalse(deps.isDisabledByProperty());
-        ShadowSystemProperties.override(DrwaController.DISABLE_PROPERTY, "true");
-        assertTrue(deps.isDisabledByProperty());
+    public void flagSwitchesAtOnce() {
+        start();
+        connectCellularWithVpn();
+        putFlag("-1");
+        assertSwitchedOff("DeviceConfig tethering/drwa");
+        putFlag("0");
+        assertAll(LAMBDA);
+        putFlag("-1");
+        putFlag("1");
+        assertAll(LAMBDA);
+    }
+
+    @Test
+    public void bothSwitchesHaveToBeOn() {
+        putSetting("0");
+        putFlag("-1");
+        start();
+        connectCellularWithVpn();
+        assertSwitchedOff("Settings.Global drwa_enabled");
+        assertEquals(0, mNetd.writes);
+        putSetting("1");
+        assertSwitchedOff("DeviceConfig tethering/drwa");
+        putFlag("0");
+        assertAll(LAMBDA);
+    }
+
+    @Test
+    public void switchedOffIsWhatTheShellSetToo() throws Exception {
+        startOnCellular();
+        assertEquals(0, shell(new StringWriter(), "set", WLAN, "200"));
+        putSetting("0");
+        assertEquals(0, mNetd.getKnob(WLAN));
+        final StringWriter text = new StringWriter();
+        assertEquals(-1, shell(text, "set", RMNET, "200"));
+        assertEquals("DRWA is off: Settings.Global drwa_enabled\n", text.toString());
+        putSetting("1");
+        assertEquals(200, mNetd.getKnob(WLAN));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void networksThatComeWhileSwitchedOffAreKnown() {
+        start();
+        putSetting("0");
+        connectCellularWithVpn();
+        mTelephony.setConfig(SUB, true, 125);
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertAll(0);
+        putSetting("1");
+        assertAll(125);
     }
 
     @Test
@@ -527,8 +676,10 @@ public class DrwaControllerTest {
         final int calls = mNetd.calls;
         connect(CELL, cellular(SUB), link(RMNET));
         mTelephony.announceConfig(SUB);
+        mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
+        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(1, countLogged("DrwaKnob", Log.INFO));
@@ -582,6 +733,235 @@ public class DrwaControllerTest {
             assertEquals(fault.name(), 0, mNetd.getKnob(RMNET));
         }
         assertTrue(countLogged("DrwaKnob", Log.ERROR) >= 8);
+    }
+
+    @Test
+    public void failedWriteIsTriedAgainSoon() {
+        start();
+        mNetd.fault = FakeNetd.Fault.IO_ERROR;
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: netd failed");
+        mNetd.fault = FakeNetd.Fault.NONE;
+        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertDumped("rmnet_data2 λ=1.50: carrier 1989");
+    }
+
+    @Test
+    public void failedWriteIsTriedAgainLessAndLessOften() {
+        start();
+        mNetd.fault = FakeNetd.Fault.IO_ERROR;
+        connect(CELL, cellular(SUB), link(RMNET));
+        final int before = mNetd.calls;
+        // At 50, 150, 350, ..., 51150 ms
+        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(10, mNetd.calls - before);
+        idleFor(10 * DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(20, mNetd.calls - before);
+
+        mNetd.fault = FakeNetd.Fault.NONE;
+        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        final int settled = mNetd.calls;
+        idleFor(10 * DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(settled, mNetd.calls);
+
+        mNetd.fault = FakeNetd.Fault.IO_ERROR;
+        mController.onNetworkDestroyed(CELL);
+        mNetd.fault = FakeNetd.Fault.NONE;
+        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        assertEquals(0, mNetd.getKnob(RMNET));
+    }
+
+    /** Whichever of its interfaces it is, for all orders in which they are written. */
+    @Test
+    public void interfaceThatFailsHoldsUpNoOther() {
+        final List<String> all = List.of(RMNET, RMNET2, CLAT);
+        start();
+        for (String failing : all) {
+            mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
+            connect(CELL, cellular(SUB), link(RMNET, RMNET2, CLAT));
+            for (String iface : all) {
+                assertEquals(iface, iface.equals(failing) ? 0 : LAMBDA, mNetd.getKnob(iface));
+            }
+            mNetd.faults.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            for (String iface : all) assertEquals(iface, LAMBDA, mNetd.getKnob(iface));
+
+            mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
+            mController.onNetworkDestroyed(CELL);
+            for (String iface : all) {
+                assertEquals(iface, iface.equals(failing) ? LAMBDA : 0, mNetd.getKnob(iface));
+            }
+            mNetd.faults.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            for (String iface : all) assertEquals(iface, 0, mNetd.getKnob(iface));
+        }
+    }
+
+    @Test
+    public void interfaceThatLacksTheKnobHoldsUpNoOther() {
+        for (String lacking : List.of(RMNET, WLAN)) {
+            mNetd.removeKnob(lacking);
+            mNetd.removeKnob(RMNET2);
+            makeController();
+            startOnOtherCellular();
+            assertFalse(dump(), dump().contains("This kernel has no"));
+            connect(OTHER, cellular(SUB), link(RMNET2));
+            assertDumped("rmnet_data3 λ=1.50: carrier 1989, not written: no tcp_drwa_lambda");
+            mController.onNetworkDestroyed(OTHER);
+            mController.onNetworkDestroyed(CELL);
+        }
+    }
+
+    private void startOnOtherCellular() {
+        start();
+        connect(CELL, cellular(SUB), link(CLAT));
+        assertEquals(LAMBDA, mNetd.getKnob(CLAT));
+    }
+
+    @Test
+    public void firstInterfaceThatLacksTheKnobIsNotTheKernel() {
+        for (String iface : List.of(RMNET, RMNET2, CLAT, WLAN, TUN)) mNetd.removeInterface(iface);
+        start();
+        // Nothing has had a knob yet when the one without is written
+        mNetd.addInterface(CLAT);
+        mNetd.removeKnob(RMNET);
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        assertEquals(LAMBDA, mNetd.getKnob(CLAT));
+        assertFalse(dump(), dump().contains("This kernel has no"));
+    }
+
+    @Test
+    public void startWithoutInterfacesSaysNothingOfTheKernel() {
+        for (String iface : List.of(RMNET, RMNET2, CLAT, WLAN, TUN)) mNetd.removeInterface(iface);
+        start();
+        mNetd.addInterface(RMNET);
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void interfaceThatComesAgainIsSetAgain() {
+        startOnCellular();
+        mNetd.removeInterface(RMNET);
+        idle();
+        mNetd.addInterface(RMNET);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        // No faster than netd tells of it
+        mNetd.removeInterface(RMNET);
+        mNetd.addInterface(RMNET);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void interfaceIsLookedAtWheneverNetdTellsOfIt() {
+        startOnCellular();
+        for (FakeNetd.Event event :
+                List.<FakeNetd.Event>of(
+                        listener -> listener.onInterfaceAdded(RMNET),
+                        listener -> listener.onInterfaceRemoved(RMNET),
+                        listener -> listener.onInterfaceLinkStateChanged(RMNET, false),
+                        listener -> listener.onInterfaceLinkStateChanged(RMNET, true))) {
+            mNetd.setKnob(RMNET, 0);
+            mNetd.announce(event);
+            assertEquals(0, mNetd.getKnob(RMNET));
+            idle();
+            assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        }
+    }
+
+    @Test
+    public void knobThatComesAfterItsInterfaceIsSet() {
+        startOnCellular();
+        mNetd.removeInterface(RMNET);
+        idle();
+        mNetd.announce(listener -> listener.onInterfaceAdded(RMNET));
+        idle();
+        assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: no such interface");
+        mNetd.setKnob(RMNET, 0);
+        idleFor(2 * DrwaController.MIN_RETRY_DELAY_MS);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void renamedInterfaceLosesItsSettingAndItsHeirGetsIt() {
+        startOnCellular();
+        mNetd.renameInterface(RMNET, "rmnet9");
+        idle();
+        assertEquals(0, mNetd.getKnob("rmnet9"));
+        mNetd.renameInterface(WLAN, RMNET);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void renamedInterfaceThatItsNetworkFollowsIsWrittenOnce() {
+        startOnCellular();
+        mNetd.renameInterface(RMNET, "rmnet9");
+        mController.onNetworkChanged(CELL, cellular(SUB), link("rmnet9"));
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob("rmnet9"));
+    }
+
+    @Test
+    public void interfacesAreNobodysBusinessWhileAllIsOff() {
+        start();
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        final int calls = mNetd.calls;
+        mNetd.removeInterface(WLAN);
+        mNetd.addInterface(WLAN);
+        idle();
+        assertEquals(calls, mNetd.calls);
+    }
+
+    @Test
+    public void netdThatTakesNoListenerIsAskedAgain() {
+        for (FakeNetd.Fault fault : List.of(FakeNetd.Fault.DEAD, FakeNetd.Fault.SECURITY)) {
+            mNetd.forgetListeners();
+            makeController();
+            mNetd.fault = fault;
+            start();
+            mNetd.setKnob(WLAN, 200);
+            mNetd.fault = FakeNetd.Fault.NONE;
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            assertEquals(1, mNetd.countListeners());
+            assertEquals(0, mNetd.getKnob(WLAN));
+        }
+    }
+
+    @Test
+    public void netdIsListenedToOnce() {
+        startOnCellular();
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        assertEquals(1, mNetd.countListeners());
+    }
+
+    private static LinkProperties limited(String sizes) {
+        final LinkProperties lp = link(RMNET, CLAT);
+        lp.setTcpBufferSizes(sizes);
+        return lp;
+    }
+
+    @Test
+    public void supersededLimitIsShownWhereItIsOn() {
+        final String names = " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
+        start();
+        connect(CELL, cellular(SUB), limited("2097152,6291456,16777216,512000,2097152,8388608"));
+        final String superseded =
+                "\n  supersedes the static receive maximum of 16777216 bytes" + names + "\n";
+        assertTrue(dump(), dump().contains("rmnet_data2 λ=1.50: carrier 1989" + superseded));
+        assertTrue(dump(), dump().contains("v4-rmnet_data2 λ=1.50: carrier 1989" + superseded));
+        connect(CELL, cellular(SUB), limited("1,2,3,4,5,6"));
+        assertTrue(dump(), dump().contains("maximum of 3 bytes" + names));
+        for (String unclear : new String[] {null, "", "1,2,3"}) {
+            connect(CELL, cellular(SUB), limited(unclear));
+            assertTrue(dump(), dump().contains("static receive maximum" + names));
+        }
+        putSetting("0");
+        assertFalse(dump(), dump().contains("supersedes"));
     }
 
     @Test
@@ -709,27 +1089,40 @@ public class DrwaControllerTest {
         assertEquals(dump(), again.toString());
     }
 
+    private void assertShellSays(String line, String... args) throws Exception {
+        final StringWriter text = new StringWriter();
+        assertEquals(String.join(" ", args), -1, shell(text, args));
+        assertEquals(line + "\n", text.toString());
+    }
+
     @Test
     public void shellExplainsItself() throws Exception {
         startOnCellular();
-        for (String[] args :
-                new String[][] {
-                    {"set"},
-                    {"set", RMNET},
-                    {"set", RMNET, "99"},
-                    {"set", RMNET, "1001"},
-                    {"set", RMNET, "-1"},
-                    {"set", RMNET, "fast"},
-                    {"set", RMNET, "200", "now"},
-                    {"clear", RMNET},
-                    {"show", RMNET},
-                    {"help"},
-                }) {
-            final StringWriter text = new StringWriter();
-            assertEquals(String.join(" ", args), -1, shell(text, args));
-            assertTrue(text.toString(), text.toString().contains("100 to 1000"));
+        final String range = "in hundredths from 100 to 1000, or 0 for off";
+        for (String lambda : List.of("99", "1001", "-1", "fast")) {
+            assertShellSays("Not " + range + ": " + lambda, "set", RMNET, lambda);
+        }
+        final String usage = "Usage: drwa [show | set INTERFACE LAMBDA | clear], LAMBDA ";
+        for (String line : List.of("set", "set x", "set x 200 now", "clear x", "show x", "help")) {
+            assertShellSays(usage + range, line.split(" "));
         }
         assertEquals(1, mNetd.writes);
+    }
+
+    @Test
+    public void shellTellsWhyNothingIsSet() throws Exception {
+        startOnCellular();
+        assertShellSays("Cannot set nosuch0: no such interface", "set", "nosuch0", "150");
+        assertShellSays("Cannot set nosuch0: no such interface", "set", "nosuch0", "0");
+        mNetd.removeKnob(WLAN);
+        assertShellSays("Cannot set wlan0: no tcp_drwa_lambda", "set", WLAN, "150");
+        mNetd.faults.put(TUN, FakeNetd.Fault.IO_ERROR);
+        assertShellSays("Cannot set tun0: netd failed", "set", TUN, "150");
+        mNetd.faults.clear();
+        assertFalse(dump(), dump().contains("shell"));
+        mNetd.addInterface("nosuch0");
+        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        assertEquals(0, mNetd.getKnob("nosuch0"));
     }
 
     @Test

@@ -15,17 +15,22 @@ import static com.android.server.connectivity.TestNetworks.vpn;
 import static org.junit.Assert.assertEquals;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.app.Application;
 import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
 import android.os.Looper;
+import android.telephony.SubscriptionManager;
 import android.util.ArrayMap;
 import android.util.SparseArray;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -35,20 +40,25 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.RandomDistribution;
 import org.robolectric.RuntimeEnvironment;
+import org.robolectric.shadows.ShadowLooper;
 import org.robolectric.util.ReflectionHelpers;
 
 /**
- * Random lives of a phone. After every step on which netd works, the knobs of all interfaces hold
- * what {@link Phone#expected} computes from the live networks, not a write too many was made, and
- * nothing of dead networks is left. {@link DrwaStateMachineTest} runs it.
+ * Random lives of a phone. {@link #SOON_MS} after every step on which netd works, the knobs of all
+ * interfaces hold what {@link Phone#expected} computes from the live networks, not a write too many
+ * was made, and nothing of dead networks is left. {@link DrwaStateMachineTest} runs it.
  */
 public class DrwaStateMachine {
     /** How many steps all runs made. */
     static int sSteps;
 
+    private static final int SOON_MS = 100;
     private static final int SUBSCRIPTIONS = 3;
     private static final int NETWORKS = 6;
     private static final int[] LAMBDAS = {100, 125, 150, 300, 1000};
+
+    /** What devices are called that lose their names to others. */
+    private static final String[] STRAYS = {"stray0", "stray1"};
 
     private enum Kind {
         CELLULAR(true, "rmnet_data0", "rmnet_data1", "rmnet_data2"),
@@ -84,7 +94,15 @@ public class DrwaStateMachine {
         RUN_OVER,
         REPEAT,
         CONFIG,
+        SIM_REMOVED,
+        PHONE_PROCESS_STALLS,
+        SWITCH,
+        INTERFACE_COMES_AGAIN,
+        INTERFACE_LOSES_ITS_NAME,
+        INTERFACE_TAKES_ANOTHERS_NAME,
+        INTERFACE_COMES_WITHOUT_KNOB,
         NETD_FAILS,
+        NETD_FAILS_FOR_ONE,
         RESTART
     }
 
@@ -130,22 +148,43 @@ public class DrwaStateMachine {
         }
     }
 
+    /** What the policy knows of a subscription. */
+    private static class Subscription {
+        /** 0 for a carrier that wants none. */
+        int mLambda;
+
+        /** Whether telephony has told of it since the system server started. */
+        boolean mAnnounced;
+
+        /** Whether the policy has decided on a live network of its. */
+        boolean mUsed;
+
+        /** λ as telephony has told it, or 0 if it did not answer yet. */
+        int mAnswer;
+
+        boolean isKnown() {
+            return mAnnounced || mUsed;
+        }
+    }
+
     /** A phone under test, and all that its policy may depend on. */
     private static class Phone {
+        final Application mContext = RuntimeEnvironment.getApplication();
         final FakeNetd mNetd = new FakeNetd();
-        final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
+        final FakeTelephony mTelephony = new FakeTelephony(mContext);
         final Map<Integer, Live> mLive = new TreeMap<>();
-
-        /** By subscription; 0 for a carrier that wants none. */
-        final int[] mCarrierLambda = new int[SUBSCRIPTIONS];
+        final List<Subscription> mSubscriptions = new ArrayList<>();
+        final ShadowLooper mLooper;
 
         DrwaController mController;
+        Handler mHandler;
+        FakeReader mReader = new FakeReader();
+
+        boolean mOffBySetting;
+        boolean mOffByFlag;
 
         /** Steps that netd still fails. */
         int mFailures;
-
-        /** Whether the policy has had an event in this step. */
-        boolean mHadEvent;
 
         /** Whether netd has failed since it last worked for a whole step. */
         boolean mUnsettled;
@@ -153,48 +192,73 @@ public class DrwaStateMachine {
         Phone() {
             // jqwik shrinks on a thread of its own
             if (Looper.myLooper() == null) Looper.prepare();
+            mLooper = shadowOf(Looper.myLooper());
+            mHandler = new Handler(Looper.myLooper());
+            mTelephony.neverCalls = Thread.currentThread();
             for (Kind kind : Kind.values()) {
                 if (!kind.mPersistent) continue;
                 for (String iface : kind.mInterfaces) mNetd.addInterface(iface);
             }
+            putSwitches();
             for (int subId = 0; subId < SUBSCRIPTIONS; subId++) {
                 mTelephony.setCarrierId(subId, 1000 + subId);
+                mSubscriptions.add(new Subscription());
                 configure(subId, 125);
             }
             restart();
         }
 
         void configure(int subId, int lambda) {
-            mCarrierLambda[subId] = lambda;
+            final Subscription subscription = mSubscriptions.get(subId);
+            subscription.mLambda = lambda;
+            subscription.mAnnounced = true;
             mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda);
             mTelephony.announceConfig(subId);
-            mHadEvent = true;
-            shadowOf(Looper.myLooper()).idle();
+        }
+
+        void putSwitches() {
+            TestSwitches.putSetting(mContext, mOffBySetting ? "0" : null);
+            TestSwitches.putFlag(mContext, mOffByFlag ? "-1" : "0");
         }
 
         void restart() {
+            mHandler.removeCallbacksAndMessages(null);
+            mHandler = new Handler(Looper.myLooper());
+            final boolean stalls = mReader.slow;
+            mReader = new FakeReader();
+            TestSwitches.forgetObservers(mContext);
             mTelephony.forgetListeners();
+            mNetd.forgetListeners();
+            for (Subscription subscription : mSubscriptions) {
+                subscription.mAnnounced = false;
+                subscription.mUsed = false;
+                subscription.mAnswer = 0;
+            }
             mController =
                     new DrwaController(
-                            RuntimeEnvironment.getApplication(),
-                            new Handler(Looper.myLooper()),
+                            mContext,
+                            mHandler,
                             mNetd,
-                            true,
                             new DrwaController.Dependencies() {
                                 @Override
                                 List<String> getInterfaceNames() {
                                     return new ArrayList<>(mNetd.getKnobs().keySet());
                                 }
+
+                                @Override
+                                Executor makeReader() {
+                                    return mReader;
+                                }
                             });
             mController.start();
-            mHadEvent = true;
-            shadowOf(Looper.myLooper()).idle();
+            mLooper.idle();
+            // The registry, which it listens to, does not stall
+            mReader.slow = stalls;
             mLive.keySet().forEach(this::announce);
         }
 
         void announce(int netId) {
             final Live live = mLive.get(netId);
-            mHadEvent = true;
             mController.onNetworkChanged(netId, live.capabilities(), live.linkProperties());
         }
 
@@ -220,13 +284,13 @@ public class DrwaStateMachine {
         void disconnect(int netId, boolean interfaceGoesFirst) {
             final Live dead = mLive.remove(netId);
             if (dead != null && interfaceGoesFirst) removeUnused(dead);
-            mHadEvent = true;
             mController.onNetworkDestroyed(netId);
             if (dead != null) removeUnused(dead);
         }
 
         /** The specification: what the knob of an interface must hold. */
         int expected(String iface) {
+            if (mOffBySetting || mOffByFlag || !mNetd.hasKnob(iface)) return 0;
             int least = 0;
             for (Live live : mLive.values()) {
                 final int wanted = live.interfaces().contains(iface) ? wanted(live, 1) : 0;
@@ -237,7 +301,7 @@ public class DrwaStateMachine {
 
         /** What a network is to have that is the highest but {@code level - 1} of its stack. */
         int wanted(Live live, int level) {
-            if (live.mKind == Kind.CELLULAR) return mCarrierLambda[live.mSubId];
+            if (live.mKind == Kind.CELLULAR) return mSubscriptions.get(live.mSubId).mAnswer;
             if (!live.mKind.runsOverOthers() || live.mBelow == null || level == 3) return 0;
             return live.mBelow.stream()
                     .mapToInt(id -> mLive.containsKey(id) ? wanted(mLive.get(id), level + 1) : 0)
@@ -247,45 +311,89 @@ public class DrwaStateMachine {
 
         void run(Step step) {
             sSteps++;
-            if (mFailures > 0 && --mFailures == 0) mNetd.fault = FakeNetd.Fault.NONE;
+            final boolean recovers = mFailures > 0 && --mFailures == 0;
+            if (recovers) {
+                mNetd.fault = FakeNetd.Fault.NONE;
+                mNetd.faults.clear();
+            }
             final int calls = mNetd.calls;
-            mHadEvent = false;
             apply(step);
-            if (!mHadEvent) return;
+            mLooper.idle();
+            if (step.action == Action.REPEAT && isSettled() && !recovers) {
+                assertEquals("calls", calls, mNetd.calls);
+            }
+            mLooper.idleFor(
+                    recovers ? DrwaController.MAX_RETRY_DELAY_MS : SOON_MS, TimeUnit.MILLISECONDS);
+            updateSubscriptions();
             if (mNetd.fault != FakeNetd.Fault.NONE) {
                 mUnsettled = true;
                 return;
             }
             final Map<String, Integer> expected = new TreeMap<>();
             for (String iface : mNetd.getKnobs().keySet()) expected.put(iface, expected(iface));
-            assertEquals(expected, mNetd.getKnobs());
-            checkLeaks(expected);
-            if (!mUnsettled) {
-                assertEquals("redundant writes", 0, mNetd.redundantWrites);
-                if (step.action == Action.REPEAT) assertEquals("calls", calls, mNetd.calls);
+            final Map<String, Integer> found = mNetd.getKnobs();
+            expected.keySet().removeAll(mNetd.faults.keySet());
+            found.keySet().removeAll(mNetd.faults.keySet());
+            if (!expected.equals(found)) assertEquals(step + "\n" + dump(), expected, found);
+            if (!mNetd.faults.isEmpty()) {
+                mUnsettled = true;
+                return;
             }
+            checkLeaks(expected);
+            if (!mUnsettled) assertEquals("redundant writes", 0, mNetd.redundantWrites);
             mNetd.redundantWrites = 0;
             mUnsettled = false;
+        }
+
+        String dump() {
+            final StringWriter text = new StringWriter();
+            mController.dump(new PrintWriter(text, true));
+            return text.toString();
+        }
+
+        boolean isSettled() {
+            return ReflectionHelpers.getField(mController, "mSettled");
+        }
+
+        void updateSubscriptions() {
+            final boolean off = mOffBySetting || mOffByFlag;
+            for (int subId = 0; subId < SUBSCRIPTIONS; subId++) {
+                final Subscription subscription = mSubscriptions.get(subId);
+                final boolean live = isLive(subId);
+                subscription.mUsed = live && (subscription.mUsed || !off);
+                if (!subscription.isKnown()) {
+                    subscription.mAnswer = 0;
+                } else if (!mReader.slow) {
+                    subscription.mAnswer = subscription.mLambda;
+                }
+            }
+        }
+
+        boolean isLive(int subId) {
+            return mLive.values().stream()
+                    .anyMatch(live -> live.mKind == Kind.CELLULAR && live.mSubId == subId);
         }
 
         void checkLeaks(Map<String, Integer> expected) {
             final SparseArray<?> networks = ReflectionHelpers.getField(mController, "mNetworks");
             assertEquals("networks", mLive.size(), networks.size());
 
-            final TreeSet<Integer> inUse = new TreeSet<>();
-            for (Live live : mLive.values()) {
-                if (live.mKind == Kind.CELLULAR) inUse.add(live.mSubId);
-            }
-            final SparseArray<?> settings =
+            final SparseArray<?> subscriptions =
                     ReflectionHelpers.getField(
-                            ReflectionHelpers.getField(mController, "mCarrierConfig"), "mSettings");
-            assertEquals("subscriptions", inUse.size(), settings.size());
+                            ReflectionHelpers.getField(mController, "mCarrierConfig"),
+                            "mSubscriptions");
+            assertEquals(
+                    "subscriptions",
+                    mSubscriptions.stream().filter(Subscription::isKnown).count(),
+                    subscriptions.size());
 
             final ArrayMap<String, Integer> values =
                     ReflectionHelpers.getField(
                             ReflectionHelpers.getField(mController, "mKnob"), "mValues");
+            final Map<String, Integer> known = new TreeMap<>(values);
+            known.keySet().removeIf(iface -> isUsed(iface) && !mNetd.hasInterface(iface));
             expected.values().removeIf(lambda -> lambda == 0);
-            assertEquals("known knobs", expected, values);
+            assertEquals("known knobs", expected, known);
         }
 
         void apply(Step step) {
@@ -339,15 +447,68 @@ public class DrwaStateMachine {
                             step.network % SUBSCRIPTIONS,
                             step.choice == 0 ? 0 : LAMBDAS[step.detail % LAMBDAS.length]);
                     break;
+                case SIM_REMOVED:
+                    final int subId = step.network % SUBSCRIPTIONS;
+                    mSubscriptions.get(subId).mAnnounced = false;
+                    mTelephony.announceConfig(
+                            subId /* slotIndex */, SubscriptionManager.INVALID_SUBSCRIPTION_ID);
+                    break;
+                case PHONE_PROCESS_STALLS:
+                    mReader.slow = step.choice % 2 == 0;
+                    if (!mReader.slow) mReader.answer();
+                    break;
+                case SWITCH:
+                    mOffBySetting = step.choice % 3 == 0;
+                    mOffByFlag = step.detail % 3 == 0;
+                    putSwitches();
+                    break;
+                case INTERFACE_COMES_AGAIN:
+                    if (live == null || !mNetd.hasInterface(anyOf(live, step))) break;
+                    mNetd.removeInterface(anyOf(live, step));
+                    if (step.choice % 2 == 0) mLooper.idle();
+                    mNetd.addInterface(anyOf(live, step));
+                    break;
+                case INTERFACE_LOSES_ITS_NAME:
+                    if (live == null || !mNetd.hasInterface(anyOf(live, step))) break;
+                    final String stray = STRAYS[step.choice % STRAYS.length];
+                    if (mNetd.hasInterface(stray)) mNetd.removeInterface(stray);
+                    mNetd.renameInterface(anyOf(live, step), stray);
+                    break;
+                case INTERFACE_TAKES_ANOTHERS_NAME:
+                    final String other = STRAYS[step.choice % STRAYS.length];
+                    if (live == null || !mNetd.hasInterface(other)) break;
+                    final String taken = anyOf(live, step);
+                    if (mNetd.hasInterface(taken)) mNetd.removeInterface(taken);
+                    mNetd.renameInterface(other, taken);
+                    break;
+                case INTERFACE_COMES_WITHOUT_KNOB:
+                    if (live == null || live.mKind == Kind.ETHERNET) break;
+                    final String lacking = anyOf(live, step);
+                    if (mNetd.hasInterface(lacking)) mNetd.removeInterface(lacking);
+                    mNetd.removeKnob(lacking);
+                    mNetd.addInterface(lacking);
+                    break;
                 case NETD_FAILS:
-                    final FakeNetd.Fault[] faults = FakeNetd.Fault.values();
-                    mNetd.fault = faults[step.choice % faults.length];
+                    mNetd.fault = anyFault(step);
+                    mFailures = 1 + step.detail % 4;
+                    break;
+                case NETD_FAILS_FOR_ONE:
+                    if (live == null) break;
+                    mNetd.faults.put(anyOf(live, step), anyFault(step));
                     mFailures = 1 + step.detail % 4;
                     break;
                 case RESTART:
                     restart();
                     break;
             }
+        }
+
+        static String anyOf(Live live, Step step) {
+            return live.interfaces().get(step.detail % live.interfaces().size());
+        }
+
+        static FakeNetd.Fault anyFault(Step step) {
+            return FakeNetd.Fault.values()[step.choice % FakeNetd.Fault.values().length];
         }
 
         Live makeNetwork(Step step) {

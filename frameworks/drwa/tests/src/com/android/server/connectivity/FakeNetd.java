@@ -5,15 +5,20 @@ package com.android.server.connectivity;
 import static org.junit.Assert.assertEquals;
 
 import android.net.INetd;
+import android.net.INetdUnsolicitedEventListener;
 import android.os.Binder;
 import android.os.DeadObjectException;
 import android.os.IBinder;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
 import android.system.OsConstants;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /** netd in front of a kernel: which interfaces exist, and what their DRWA knobs hold. */
 public class FakeNetd extends INetd.Default {
@@ -31,16 +36,26 @@ public class FakeNetd extends INetd.Default {
     }
 
     private final Map<String, Integer> mKnobs = new ConcurrentSkipListMap<>();
+    private final Set<String> mWithoutKnob = ConcurrentHashMap.newKeySet();
+    private final List<INetdUnsolicitedEventListener> mListeners = new CopyOnWriteArrayList<>();
     private boolean mKernelHasDrwa = true;
 
     /** Applies to all calls until changed. */
     public Fault fault = Fault.NONE;
+
+    /** Applies to calls about one interface; for {@link #fault} to win, that has to be set. */
+    public final Map<String, Fault> faults = new ConcurrentHashMap<>();
 
     public int calls;
     public int writes;
 
     /** Writes of what the knob held already. */
     public int redundantWrites;
+
+    /** What a listener is told, by netd's own threads. */
+    public interface Event {
+        void tell(INetdUnsolicitedEventListener listener) throws RemoteException;
+    }
 
     @Override
     public IBinder asBinder() {
@@ -49,12 +64,51 @@ public class FakeNetd extends INetd.Default {
         return binder;
     }
 
+    @Override
+    public void registerUnsolicitedEventListener(INetdUnsolicitedEventListener listener)
+            throws RemoteException {
+        calls++;
+        throwIf(fault);
+        mListeners.add(listener);
+        if (fault == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
+    }
+
+    /** As when the system server, which the listeners live in, starts again. */
+    public void forgetListeners() {
+        mListeners.clear();
+    }
+
+    public int countListeners() {
+        return mListeners.size();
+    }
+
+    /** Tells all listeners of something. */
+    public void announce(Event event) {
+        try {
+            for (INetdUnsolicitedEventListener listener : mListeners) event.tell(listener);
+        } catch (RemoteException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Adds an interface as the kernel does, whose uevent netd sees first. */
     public void addInterface(String iface) {
+        announce(listener -> listener.onInterfaceAdded(iface));
         mKnobs.put(iface, 0);
+        announce(listener -> listener.onInterfaceLinkStateChanged(iface, false /* up */));
     }
 
     public void removeInterface(String iface) {
         mKnobs.remove(iface);
+        mWithoutKnob.remove(iface);
+        announce(listener -> listener.onInterfaceRemoved(iface));
+    }
+
+    /** The device goes on under another name, with its knob. netd hears of the new name alone. */
+    public void renameInterface(String from, String to) {
+        mKnobs.put(to, mKnobs.remove(from));
+        if (mWithoutKnob.remove(from)) mWithoutKnob.add(to);
+        announce(listener -> listener.onInterfaceLinkStateChanged(to, true /* up */));
     }
 
     public boolean hasInterface(String iface) {
@@ -69,6 +123,16 @@ public class FakeNetd extends INetd.Default {
         return mKernelHasDrwa;
     }
 
+    /** As when the kernel had no memory for the knob of an interface. */
+    public void removeKnob(String iface) {
+        mWithoutKnob.add(iface);
+        mKnobs.put(iface, 0);
+    }
+
+    public boolean hasKnob(String iface) {
+        return mKnobs.containsKey(iface) && mKernelHasDrwa && !mWithoutKnob.contains(iface);
+    }
+
     /** As a shell or an earlier system server would do. */
     public void setKnob(String iface, int lambda) {
         mKnobs.put(iface, lambda);
@@ -78,7 +142,7 @@ public class FakeNetd extends INetd.Default {
         return mKnobs.get(iface);
     }
 
-    /** All interfaces and what their knobs hold. */
+    /** All interfaces and what their knobs hold; 0 for those that have none. */
     public Map<String, Integer> getKnobs() {
         return new TreeMap<>(mKnobs);
     }
@@ -102,7 +166,7 @@ public class FakeNetd extends INetd.Default {
         }
         writes++;
         if (mKnobs.put(iface, lambda) == lambda) redundantWrites++;
-        if (fault == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
+        if (faultOf(iface) == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
     }
 
     @Override
@@ -110,11 +174,22 @@ public class FakeNetd extends INetd.Default {
         throw new AssertionError("The receive limits are ConnectivityService's");
     }
 
+    private Fault faultOf(String iface) {
+        return fault == Fault.NONE ? faults.getOrDefault(iface, Fault.NONE) : fault;
+    }
+
     private void checkCall(int ipVersion, int which, String iface, String parameter)
             throws RemoteException {
         calls++;
         assertEquals(INetd.IPV4, ipVersion);
         assertEquals(INetd.CONF, which);
+        throwIf(faultOf(iface));
+        final boolean exists =
+                parameter.equals(DrwaKnob.KNOB) ? hasKnob(iface) : mKnobs.containsKey(iface);
+        if (!exists) throw new ServiceSpecificException(OsConstants.ENOENT);
+    }
+
+    private static void throwIf(Fault fault) throws RemoteException {
         switch (fault) {
             case DEAD:
                 throw new DeadObjectException();
@@ -125,8 +200,5 @@ public class FakeNetd extends INetd.Default {
             default:
                 break;
         }
-        final boolean exists =
-                mKnobs.containsKey(iface) && (mKernelHasDrwa || !parameter.equals(DrwaKnob.KNOB));
-        if (!exists) throw new ServiceSpecificException(OsConstants.ENOENT);
     }
 }

@@ -5,6 +5,7 @@ package com.android.server.connectivity;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.Manifest;
+import android.app.Application;
 import android.content.Context;
 import android.os.PersistableBundle;
 import android.os.RemoteException;
@@ -19,7 +20,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.robolectric.annotation.Implements;
-import org.robolectric.shadow.api.Shadow;
 import org.robolectric.shadows.ShadowServiceManager;
 import org.robolectric.util.ReflectionHelpers;
 
@@ -30,6 +30,7 @@ public class FakeTelephony {
     public static class RealCarrierConfigManager {}
 
     private final Context mContext;
+    private final Map<Integer, Integer> mCarrierIds = new ConcurrentHashMap<>();
     private final Map<Integer, PersistableBundle> mConfigs = new ConcurrentHashMap<>();
     private final Map<Integer, PersistableBundle> mOverrides = new ConcurrentHashMap<>();
     private final List<ICarrierConfigChangeListener> mListeners = new CopyOnWriteArrayList<>();
@@ -43,10 +44,17 @@ public class FakeTelephony {
     /** While set, the phone process is down. */
     public boolean down;
 
+    /** While set, the telephony registry is not there. */
+    public boolean registryDown;
+
+    /** Which may not call telephony, because others wait for it. */
+    public Thread neverCalls;
+
     private class Loader extends ICarrierConfigLoader.Default {
         @Override
         public PersistableBundle getConfigForSubIdWithFeature(
                 int subId, String callingPackage, String callingFeatureId) {
+            checkThread();
             reads++;
             keysRead = List.of();
             if (down) throw new IllegalStateException("Carrier config loader is not available.");
@@ -86,12 +94,16 @@ public class FakeTelephony {
         @Override
         public void addCarrierConfigChangeListener(
                 ICarrierConfigChangeListener listener, String packageName, String featureId) {
+            checkThread();
+            if (registryDown) throw new IllegalStateException("Telephony service is null");
             mListeners.add(listener);
         }
     }
 
-    public FakeTelephony(Context context) {
+    public FakeTelephony(Application context) {
         mContext = context;
+        // The policy has no use for it, and each of its calls would wait for the phone process
+        shadowOf(context).removeSystemService(Context.TELEPHONY_SERVICE);
         ShadowServiceManager.addBinderService(
                 Context.CARRIER_CONFIG_SERVICE, ICarrierConfigLoader.class, new Loader());
         // The manager keeps the registry that it has found first, for all tests of a process
@@ -112,11 +124,9 @@ public class FakeTelephony {
         setConfig(subId, config);
     }
 
+    /** Sets whose SIM a subscription is, which is told with its configuration. */
     public void setCarrierId(int subId, int carrierId) {
-        final TelephonyManager all = mContext.getSystemService(TelephonyManager.class);
-        final TelephonyManager one = Shadow.newInstanceOf(TelephonyManager.class);
-        shadowOf(one).setSimCarrierId(carrierId);
-        shadowOf(all).setTelephonyManagerForSubscriptionId(subId, one);
+        mCarrierIds.put(subId, carrierId);
     }
 
     /** As when the system server, which the listeners live in, starts again. */
@@ -126,16 +136,25 @@ public class FakeTelephony {
 
     /** Tells the listeners that a subscription's configuration may have changed. */
     public void announceConfig(int subId) {
+        announceConfig(subId /* slotIndex */, subId);
+    }
+
+    /** Tells the listeners whose SIM is in a slot. */
+    public void announceConfig(int slotIndex, int subId) {
         try {
             for (ICarrierConfigChangeListener listener : mListeners) {
                 listener.onCarrierConfigChanged(
-                        0 /* slotIndex */,
+                        slotIndex,
                         subId,
-                        TelephonyManager.UNKNOWN_CARRIER_ID,
+                        mCarrierIds.getOrDefault(subId, TelephonyManager.UNKNOWN_CARRIER_ID),
                         TelephonyManager.UNKNOWN_CARRIER_ID);
             }
         } catch (RemoteException e) {
             throw new AssertionError(e);
         }
+    }
+
+    private void checkThread() {
+        if (Thread.currentThread() == neverCalls) throw new AssertionError("Waits for telephony");
     }
 }

@@ -4,8 +4,11 @@ package com.android.server.connectivity;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
+import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Application;
+import android.os.Handler;
+import android.os.Looper;
 import android.os.PersistableBundle;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -27,6 +30,9 @@ public class SampleVendorXmlTest {
 
     private final Application mContext = RuntimeEnvironment.getApplication();
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
+    private final DrwaCarrierConfig mConfig =
+            new DrwaCarrierConfig(
+                    mContext, new Handler(Looper.getMainLooper()), new FakeReader(), () -> {});
     private final VendorXml mSample = new VendorXml(Path.of("carrier/vendor.xml"));
     private final Set<Integer> mMatched = new HashSet<>();
 
@@ -39,7 +45,9 @@ public class SampleVendorXmlTest {
             assertTrue(element.keySet().toString(), KEYS.containsAll(element.keySet()));
         }
         ShadowLog.clear();
-        assertEquals(expected, new DrwaCarrierConfig(mContext).get(SUB).toString());
+        mTelephony.announceConfig(SUB);
+        shadowOf(Looper.getMainLooper()).idle();
+        assertEquals(expected, mConfig.get(SUB).toString());
         // It says when a value is wrong and a default takes its place.
         if (!expected.startsWith("off")) {
             assertEquals(List.of(), ShadowLog.getLogsForTag("DrwaCarrierConfig"));
@@ -49,6 +57,7 @@ public class SampleVendorXmlTest {
     @Test
     public void everyCarrierGetsItsTarget() throws Exception {
         mTelephony.setCarrierId(SUB, 1);
+        mConfig.start();
         assertPolicy("λ=1.25: carrier 1", Map.of("cid", "1839"));
         assertPolicy("off: carrier 1", Map.of("cid", "1839", "device", "emu64a"));
         assertPolicy("λ=1.50: carrier 1", Map.of("cid", "2018"));

@@ -17,6 +17,7 @@ import static org.robolectric.Shadows.shadowOf;
 
 import android.Manifest;
 import android.app.Application;
+import android.content.ContentResolver;
 import android.content.Context;
 import android.net.ConnectivityManager;
 import android.net.ConnectivityManager.NetworkCallback;
@@ -27,11 +28,11 @@ import android.os.Handler;
 import android.os.Looper;
 import android.os.ParcelFileDescriptor;
 import android.os.ServiceManager;
-import android.provider.DeviceConfig;
+import android.provider.Settings;
 import com.android.server.SystemService;
-import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeNetd;
 import com.android.server.connectivity.FakeTelephony;
+import com.android.server.connectivity.PolicyThreads;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.nio.file.Files;
@@ -96,17 +97,16 @@ public class DrwaServiceTest {
 
     private void start() {
         new DrwaService(mContext).onStart();
-        idle();
-    }
-
-    private static void idle() {
-        shadowOf(Connectivity.sHandler.getLooper()).idle();
+        mTelephony.neverCalls = Connectivity.sHandler.getLooper().getThread();
+        PolicyThreads.idle(Connectivity.sHandler);
+        mTelephony.announceConfig(SUB);
+        PolicyThreads.idle(Connectivity.sHandler);
     }
 
     /** As ConnectivityManager calls back, on the handler's thread. */
     private static void callBack(Consumer<NetworkCallback> event) {
         Connectivity.sHandler.post(() -> event.accept(Connectivity.sCallback));
-        idle();
+        PolicyThreads.idle(Connectivity.sHandler);
     }
 
     private static void connectCellular() {
@@ -198,18 +198,25 @@ public class DrwaServiceTest {
     }
 
     @Test
-    public void flagSwitchesItOff() {
-        DeviceConfig.setProperty("tethering", DrwaController.DRWA_FLAG, "-1", false);
+    public void settingSwitchesAtOnce() {
         start();
         connectCellular();
-        assertEquals(0, mNetd.writes);
+        final ContentResolver resolver = mContext.getContentResolver();
+        Settings.Global.putInt(resolver, "drwa_enabled", 0);
+        PolicyThreads.idle(Connectivity.sHandler);
+        assertEquals(0, mNetd.getKnob(RMNET));
+        Settings.Global.putString(resolver, "drwa_enabled", null);
+        PolicyThreads.idle(Connectivity.sHandler);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
     @Test
-    public void otherValuesOfTheFlagLeaveItOn() {
-        DeviceConfig.setProperty("tethering", DrwaController.DRWA_FLAG, "1", false);
+    public void interfaceThatComesAgainIsSetAgain() {
         start();
         connectCellular();
+        mNetd.removeInterface(RMNET);
+        mNetd.addInterface(RMNET);
+        PolicyThreads.idle(Connectivity.sHandler);
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
