@@ -113,7 +113,7 @@ Result<std::string> call(DrwaController& controller, const Words& words) {
     if (method == "getDrwaLambdas") return getDrwaLambdas(controller, words);
     if (method == "dump" && words.size() == 1) {
         std::string text;
-        controller.dump([&](const std::string& line) { text += line + "\n"; });
+        controller.dump([&](const std::string& line) { text += line + "\n"; }, false /* rates */);
         return text;
     }
     return Error(EOPNOTSUPP) << "No such call";

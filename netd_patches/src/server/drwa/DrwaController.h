@@ -103,7 +103,7 @@ class DrwaController {
     // Prints, line by line, lambda of every interface with the connections that receive, and how
     // calls of setLambdas() ended. |rates|: takes kDumpInterval to find the busiest connections
     // and their rates; else it does not wait.
-    void dump(const std::function<void(const std::string&)>& println, bool rates = false) const
+    void dump(const std::function<void(const std::string&)>& println, bool rates) const
             EXCLUDES(mMutex);
 
     // One line for each interface, followed by those of its connections.

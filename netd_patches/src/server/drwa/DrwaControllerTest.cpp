@@ -197,6 +197,24 @@ TEST_F(DrwaControllerTest, FormerValuesComeBackWhenAWriteFails) {
     EXPECT_EQ(mProc.read("rmnet0"), "0");
 }
 
+TEST_F(DrwaControllerTest, WhatDoesNotComeBackIsNamed) {
+    mProc.addSealableKnob("eth0", "150");
+    std::thread slow = mProc.addSlowKnob("rmnet1", [this] {
+        while (mProc.read("eth0") != "200") std::this_thread::yield();
+        mProc.seal("eth0");
+    });
+    mProc.addSealedKnob("rmnet2");
+    auto result = mController.setLambdas({{"eth0", 200}, {"rmnet1", 150}, {"rmnet2", 150}});
+    slow.join();
+    ASSERT_FALSE(result.ok());
+    EXPECT_EQ(result.error().code(), EPERM);
+    EXPECT_EQ(
+            result.error().message(),
+            "Cannot set lambda of rmnet2: Operation not permitted; it stays: Cannot set lambda of "
+            "eth0: Operation not permitted");
+    EXPECT_EQ(mProc.read("eth0"), "200");
+}
+
 TEST_F(DrwaControllerTest, WhatTheKernelSaysHasToBeANumber) {
     for (const char* content : {"", "\n", "x", "1 2", "-1", "99999999999", "150x"}) {
         mProc.addKnob("rmnet1", content);

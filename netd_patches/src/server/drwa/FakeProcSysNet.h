@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -61,12 +62,35 @@ class FakeProcSysNet {
 
     // A knob that can be read, and refuses to be written with EPERM, even by root.
     void addSealedKnob(const std::string& ifName, const std::string& content = "0\n") {
+        addSealableKnob(ifName, content);
+        seal(ifName);
+    }
+
+    // A knob that seal() makes such a one.
+    void addSealableKnob(const std::string& ifName, const std::string& content = "0\n") {
         addInterface(ifName);
-        mSealed.reset(memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-        CHECK(base::WriteStringToFd(content, mSealed));
-        CHECK_NE(fcntl(mSealed, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW), -1);
-        const std::string target = "/proc/self/fd/" + std::to_string(mSealed.get());
+        auto& fd = mSealable[ifName];
+        fd.reset(memfd_create("sealable", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        CHECK(base::WriteStringToFd(content, fd));
+        const std::string target = "/proc/self/fd/" + std::to_string(fd.get());
         CHECK_EQ(symlink(target.c_str(), knob(ifName).c_str()), 0);
+    }
+
+    void seal(const std::string& ifName) {
+        const int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+        CHECK_NE(fcntl(mSealable.at(ifName), F_ADD_SEALS, seals), -1);
+    }
+
+    // A knob of 0 that is read once, and then takes nothing before |first| has returned, which has
+    // to wait for something that is written after that. Who writes waits for the thread.
+    std::thread addSlowKnob(const std::string& ifName, std::function<void()> first) {
+        addInterface(ifName);
+        CHECK_EQ(mkfifo(knob(ifName).c_str(), 0600), 0);
+        return std::thread([path = knob(ifName), first, &reader = mSlowReader] {
+            CHECK(base::WriteStringToFile("0\n", path));
+            first();
+            reader.reset(open(path.c_str(), O_RDWR | O_CLOEXEC));
+        });
     }
 
     // A knob of 0 that is gone once it has been read; |meanwhile| is called while it is read.
@@ -115,7 +139,8 @@ class FakeProcSysNet {
     std::string knob(const std::string& ifName) const { return conf(ifName) + "/tcp_drwa_lambda"; }
 
     TemporaryDir mFolder;
-    base::unique_fd mSealed;
+    std::map<std::string, base::unique_fd> mSealable;
+    base::unique_fd mSlowReader;
 };
 
 }  // namespace net
