@@ -124,6 +124,15 @@ def test_settled_part(folder: Path) -> None:
     goodput, rtt = results.settled(result, 0.2)
     assert goodput == pytest.approx((2.4 + 1.6 + 1.6) / 3)
     assert rtt == 100.0
+    # The end belongs to what follows.
+    assert list(results.rtt_between(result, 0.0, 0.2)) == [51.0, 90.0]
+    assert results.goodput_between(result, 5, 6) == [0.0, 0.0]
+
+
+def test_fairness_is_of_several_that_got_something() -> None:
+    assert results.jain([3.0, 3.0, 0.0]) == pytest.approx(2 / 3, abs=1e-6)
+    for goodput in ([], [3.0], [0.0, 0.0]):
+        assert results.jain(goodput) is None
 
 
 def test_late_flows(folder: Path) -> None:

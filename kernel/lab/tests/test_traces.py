@@ -63,6 +63,14 @@ def test_wrong_files(tmp_path: Path) -> None:
         traces.load(binary)
 
 
+def test_as_many_as_lablink_takes(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traces, "MAX_OPPORTUNITIES", 3)
+    assert len(traces.load(write("1\n2\n3\n")).times_ms) == 3
+    traces.load.cache_clear()
+    with pytest.raises(TraceError, match="too long"):
+        traces.load(write("1\n2\n3\n4\n"))
+
+
 def replay(times: list[int]) -> Iterator[int]:
     """The instants of mahimahi's replay, one after another."""
     base = 0
