@@ -143,6 +143,18 @@ SUITES = {
         _pytest("kernel/tests/test_core.py", "kernel/tests/test_recovery.py"),
         build=[sys.executable, "-c", _LAW],
     ),
+    "cost": Suite(_pytest("kernel/tests/test_cost.py")),
+    "knob": Suite(
+        _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
+    ),
+    "lab": Suite(
+        _pytest(
+            *(f"kernel/lab/tests/test_{name}.py" for name in ("campaign", "compare", "results")),
+            *("-m", "not guest and not lines"),
+        )
+    ),
+    "interrupted": Suite(_pytest("device/tests/test_interrupted.py", "-k", "signals_while")),
+    "check": Suite(_pytest("cts_tests/tests/test_check.py")),
     "wire-4": _wire("Ipv4"),
     "wire-6": _wire("Ipv6"),
     # All that changes there makes the recorded results old, which says nothing.
