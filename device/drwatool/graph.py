@@ -24,6 +24,7 @@ from drwatool.trees import TOP, Project
 
 # Where an AOSP tree holds this repository; makefiles and Soong know it by this name.
 PLACE = "vendor/drwa"
+TESTS = f"{PLACE}/cts_tests"
 # What a build reads of it.
 FOLDERS = ("cts_tests", "device", "frameworks", "netd_patches", "sepolicy")
 PLATFORM_MODULES = TOP / "device/platform_modules.toml"
@@ -342,10 +343,10 @@ class Graph:
     def _undefined(self, reference: Reference, what: str) -> Iterator[Problem]:
         entry = self.platform.get(reference.name)
         if self.whole or entry is None:
-            yield Problem(
-                f"{what}, which no {blueprint.FILE} of this tree defines",
-                f"sync the project with {entry['file']}" if entry else "update vendor/drwa",
-            )
+            advice = f"sync the project with {entry['file']}" if entry else f"update {PLACE}"
+            if reference.module.file.startswith(f"{TESTS}/"):
+                advice += f", or leave the tests out: touch {TESTS}/.find-ignore"
+            yield Problem(f"{what}, which no {blueprint.FILE} of this tree defines", advice)
             return
         if self.release not in entry:
             yield Problem(

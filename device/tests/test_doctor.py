@@ -127,6 +127,7 @@ def tool_without_netd(world: World) -> None:
             "libs names services, which no",
             "frameworks/base/services/Android.bp",
         ),
+        (project_not_synced, "libs names scapy, which no", "or leave the tests out: touch vendor/"),
         (tool_without_netd, "debug.mk:1: PRODUCT_PACKAGES_DEBUG names drwactl", "netd's patches"),
         (unpatched, "none patched", "drwa apply"),
         (no_repository, "vendor/drwa is not in the tree", "local manifest"),
