@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from drwatool import doctor
-from drwatool.errors import ConflictError, DrwaError, UsageError, explained
+from drwatool.errors import ConflictError, DrwaError, UnsupportedError, UsageError, explained
 from drwatool.git import Repository, locked, open_repository
 from drwatool.series import (
     Change,
@@ -23,10 +23,11 @@ from drwatool.series import (
     inspect,
     plan_apply,
     plan_revert,
+    settle,
     uncommitted,
 )
 from drwatool.transaction import carry_out, recover
-from drwatool.trees import HOSTS, TOP, Project, Trees, find
+from drwatool.trees import HOSTS, KERNEL_PROJECT, TOP, Project, Trees, find, lines, linux_of
 
 DESCRIPTION = """\
 Puts DRWA's patches into an AOSP tree and a kernel tree, and takes them out again: all of them or
@@ -187,6 +188,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         for text in recover([project.folder for project in trees.projects]):
             report.say(text)
         opened = [(project, open_repository(project.folder)) for project in trees.projects]
+        opened = [(_settle(trees, *each, report), each[1]) for each in opened]
         if options.command == "status":
             return _status(opened, report)
         if options.command == "doctor":
@@ -208,6 +210,31 @@ def _say_choice(trees: Trees, report: Report) -> None:
     for path in trees.missing:
         if path not in trees.needed:
             report.say(f"{path}: not in this tree, left out")
+
+
+def _settle(trees: Trees, project: Project, repository: Repository, report: Report) -> Project:
+    """The project with the series for its tree; says of a kernel's what it was made for."""
+    if project.name != KERNEL_PROJECT or trees.kernel is None:
+        return project
+    version = trees.kernel.name
+    settled = settle(project, repository) if project.others else project
+    own = version in [linux_of(line) for line in lines()]
+    if settled is None and not own:
+        raise UnsupportedError(
+            f"{project.folder} is Linux {version} ({trees.kernel.why}); no series is made for it, "
+            f"and of those for {', '.join(lines())} some hunk does not fit"
+        )
+    # Where none of a known version's fits, its conflict tells where.
+    settled = settled or project
+    line = settled.series.removeprefix(f"{KERNEL_PROJECT}/")
+    entry = lines()[line]
+    made = f"series {line}, made for {entry['ack'] if 'linux' in entry else f'Linux {line}'}"
+    if not own:
+        made += "; nobody tried it on this version, so build it and run the selftest"
+    elif "source" not in entry:
+        made += "; its places were read in such trees, and not built: run the selftest"
+    report.say(f"kernel {version}: {made}", kernel=asdict(trees.kernel) | {"series": made})
+    return settled
 
 
 def _plan(

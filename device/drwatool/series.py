@@ -246,11 +246,9 @@ def _trailer(message: str, name: str) -> str:
 def _look_at_content(inspection: Inspection, repository: Repository) -> None:
     """Takes the patches back from the last one on, in a scratch index, as far as that goes."""
     commits = {found.name: found.commit for found in inspection.commits}
-    files = sorted({name for patch in inspection.patches for name in patch.files})
+    files = {name for patch in inspection.patches for name in patch.files}
     with repository.scratch() as scratch:
-        # The whole tree would take seconds for some projects.
-        entries = scratch.git("ls-tree", "-z", inspection.head, "--", *files)
-        scratch.git("update-index", "-z", "--index-info", text=entries)
+        _read_files(scratch, inspection.head, files)
         for patch in reversed(inspection.patches):
             known = commits.get(patch.name)
             if known:
@@ -283,6 +281,35 @@ def _apply(scratch: Repository, text: bytes, *options: str) -> str:
 
 def _diff(repository: Repository, commit: str) -> bytes:
     return repository.git("diff-tree", "-p", "--binary", "--full-index", commit)
+
+
+def settle(project: Project, repository: Repository) -> Project | None:
+    """The project with the series that is there, or else with the nearest one of which every hunk
+    fits; None if there is no such series.
+    """
+    choices = (project, *project.others)
+    present = [
+        sum(state is not State.ABSENT for state in inspect(choice, repository).states.values())
+        for choice in choices
+    ]
+    if any(present):
+        return choices[present.index(max(present))]
+    return next((choice for choice in choices if _fits(choice, repository)), None)
+
+
+def _fits(project: Project, repository: Repository) -> bool:
+    with repository.scratch() as scratch:
+        _read_files(scratch, "HEAD", {name for path in project.patches for name in files_of(path)})
+        return all(
+            scratch.try_git("apply", "--cached", "-", text=path.read_bytes()) is not None
+            for path in project.patches
+        )
+
+
+def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
+    """Puts some files of a commit into the scratch index; all would take seconds."""
+    entries = scratch.git("ls-tree", "-z", commit, "--", *sorted(files))
+    scratch.git("update-index", "-z", "--index-info", text=entries)
 
 
 def plan_apply(project: Project, repository: Repository) -> Change:

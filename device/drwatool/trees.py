@@ -4,7 +4,7 @@
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class Project:
     folder: Path
     series: str  # its name in commits, e.g. packages_modules_Connectivity/15
     patches: tuple[Path, ...]
+    others: tuple["Project", ...] = ()  # with other series for the same tree, the nearest first
 
 
 @dataclass(frozen=True)
@@ -90,13 +91,11 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     if kernel is not None:
         kernel = kernel_root(kernel)
         line = detect_kernel(kernel)
-        if line.name not in lines():
-            raise UnsupportedError(
-                f"{kernel} is Linux {line.name} ({line.why}); "
-                f"there are patches for {', '.join(lines())}"
-            )
-        series = f"{KERNEL_PROJECT}/{line.name}"
-        projects.append(Project(KERNEL_PROJECT, kernel, series, kernel_patches(line.name)))
+        first, *others = [
+            Project(KERNEL_PROJECT, kernel, f"{KERNEL_PROJECT}/{name}", kernel_patches(name))
+            for name in kernel_series(line.name)
+        ]
+        projects.append(replace(first, others=tuple(others)))
     return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
 
 
@@ -108,6 +107,30 @@ def android_patches(name: str, description: dict[str, Any], release: str) -> tup
 
 def kernel_patches(line: str) -> tuple[Path, ...]:
     return _patches(TOP / "kernel/patches" / line)
+
+
+def kernel_series(version: str) -> list[str]:
+    """The lines of a version of Linux, or all, the nearest first, if there is none.
+
+    A series fits many a version that it was not made for: TCP changes slowly.
+    """
+
+    def distance(name: str) -> int:
+        return abs(_count(linux_of(name)) - _count(version))
+
+    own = [name for name in lines() if linux_of(name) == version]
+    # Phones have Android's kernels, whose names are longer.
+    return sorted(own, key=len, reverse=True) or sorted(lines(), key=distance)
+
+
+def linux_of(line: str) -> str:
+    return str(lines()[line].get("linux", line))
+
+
+def _count(version: str) -> int:
+    """Versions in the order of their release: 20 of 4.x, of 5.x and of 6.x."""
+    major, minor = version.split(".")
+    return int(major) * 20 + int(minor)
 
 
 def _patches(folder: Path) -> tuple[Path, ...]:

@@ -37,7 +37,18 @@ path = "system/netd"
 [releases.15.packages_modules_Connectivity]
 [releases.15.frameworks_base]
 """
-LINES = '["6.12"]\nsource = "linux-source-6.12"\n'
+LINES = """\
+["6.12"]
+source = "linux-source-6.12"
+ack = "android16-6.12"
+["6.6"]
+like = "6.12"
+["6.6-android"]
+linux = "6.6"
+ack = "android15-6.6"
+["6.1"]
+source = "linux-source-6.1"
+"""
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 8\n"
 BUILD_ID = "public static final int VANILLA_ICE_CREAM = 35;\n"
 
@@ -190,7 +201,19 @@ def build(top: Path) -> World:
     (kernel / "net/ipv4/link.h").symlink_to("drwa.h")
     commit(kernel, "tcp: obey the law\n\nSigned-off-by: A <a@example.org>")
     _export(kernel, 2, top / "drwa/kernel/patches/6.12")
+    other_lines(top / "drwa/kernel/patches")
     return World(top)
+
+
+# What stands beside the line that the series changes, in the trees of each kernel line.
+BESIDE = {"6.12": "send(41)", "6.6": "send_older(41)", "6.6-android": "hook(41)", "6.1": "sent(41)"}
+
+
+def other_lines(patches: Path) -> None:
+    """Series for other kernel lines, which differ in one line of context."""
+    for line, text in BESIDE.items():
+        for patch in sorted((patches / "6.12").glob("*.patch")):
+            write(patches / line / patch.name, patch.read_text().replace(BESIDE["6.12"], text))
 
 
 @pytest.fixture(scope="session")

@@ -113,9 +113,85 @@ def test_choices_are_explained(world: World) -> None:
     report = world.drwa("check", "--json").report
     assert report["android"]["name"] == "15"
     assert "Build.java says API level 35" in report["android"]["why"]
-    assert report["kernel"] == {"name": "6.12", "why": "its Makefile says 6.12.8"}
+    assert report["kernel"] == {
+        "name": "6.12",
+        "why": "its Makefile says 6.12.8",
+        "series": "series 6.12, made for Linux 6.12",
+    }
     out = world.drwa("check").out
     assert "Android 15: " in out and "kernel 6.12: " in out
+
+
+def kernel_of(world: World, version: str, beside: str) -> None:
+    """Makes the kernel tree one of another version, with the text of a line there."""
+    kernel = world.top / KERNEL
+    major, minor = version.split(".")
+    write(kernel / "Makefile", f"VERSION = {major}\nPATCHLEVEL = {minor}\nSUBLEVEL = 3\n")
+    replace_line(kernel / TCP, 41, f"    {beside};\n")
+    commit(kernel, version)
+
+
+def series_for(world: World) -> str:
+    done = world.run("check", "--kernel", str(world.top / KERNEL), "--json")
+    assert done.code == 0, done.out
+    return str(done.report["projects"][0]["series"])
+
+
+@pytest.mark.parametrize(
+    ("version", "beside", "series", "words"),
+    [
+        ("6.12", "6.12", "6.12", "made for Linux 6.12\n"),
+        ("6.6", "6.6", "6.6", "made for Linux 6.6; its places were read in such trees, and not"),
+        ("6.6", "6.6-android", "6.6-android", "made for android15-6.6; its places were read"),
+        # Of those that fit, the nearest.
+        ("6.3", "6.1", "6.1", "made for Linux 6.1; nobody tried it on this version"),
+        ("6.3", "6.12", "6.12", "made for Linux 6.12; nobody tried it on this version"),
+        ("7.9", "6.12", "6.12", "made for Linux 6.12; nobody tried it on this version"),
+        ("4.19", "6.6", "6.6", "made for Linux 6.6; nobody tried it on this version"),
+    ],
+)
+def test_kernel_series_is_the_nearest_that_fits(
+    world: World, version: str, beside: str, series: str, words: str
+) -> None:
+    kernel_of(world, version, small_trees.BESIDE[beside])
+    before = world.snapshot()
+    assert series_for(world) == f"kernel/{series}"
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert f"kernel {version}: series {series}, {words}" in applied.out
+    assert "at an offset" not in applied.out
+    # Whatever would fit now, what is there counts.
+    assert series_for(world) == f"kernel/{series}"
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
+def test_nearest_of_several_kernel_series_that_fit(world: World) -> None:
+    """6.0 to 6.5 lie nearer to 6.1 or 6.6 than to 6.12."""
+    patches = world.series("kernel/patches")
+    for line in ("6.6", "6.1"):
+        for patch in (patches / "6.12").glob("*.patch"):
+            shutil.copy(patch, patches / line / patch.name)
+    for version, series in (("6.2", "6.1"), ("6.5", "6.6"), ("6.10", "6.12"), ("5.4", "6.1")):
+        kernel_of(world, version, small_trees.BESIDE["6.12"])
+        assert series_for(world) == f"kernel/{series}"
+
+
+def test_kernel_series_put_in_by_hand_is_known(world: World) -> None:
+    """The lines share patches; the one that has all of them is it."""
+    kernel = world.top / KERNEL
+    kernel_of(world, "6.6", small_trees.BESIDE["6.6"])
+    git(kernel, "am", "--quiet", *series_of(world, "kernel/patches/6.6"))
+    assert series_for(world) == "kernel/6.6"
+    assert states(world)[2] == "fully"
+
+
+def test_conflict_of_a_known_kernel_line_is_none_of_the_version(world: World) -> None:
+    kernel_of(world, "6.6", "neither(41)")
+    done = world.run("check", "--kernel", str(world.top / KERNEL))
+    assert done.code == 1
+    assert "0002-tcp-obey-the-law does not apply" in done.err
 
 
 def test_host_b_leaves_connectivity_alone(world: World) -> None:
@@ -434,9 +510,8 @@ def old_release(world: World) -> None:
     commit(world.top / BASE, "Android 13")
 
 
-def old_kernel(world: World) -> None:
-    replace_line(world.top / KERNEL / "Makefile", 1, "PATCHLEVEL = 6\n")
-    commit(world.top / KERNEL, "6.6")
+def other_kernel(world: World) -> None:
+    kernel_of(world, "5.4", "neither(41)")
 
 
 def no_kernel(world: World) -> None:
@@ -477,7 +552,7 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (no_tree, "no such folder: name the root of an AOSP tree", 2),
         (empty_tree, "does not tell its Android release", 2),
         (old_release, "is Android of another API level (frameworks/base", 77),
-        (old_kernel, "is Linux 6.6", 77),
+        (other_kernel, "is Linux 5.4 (its Makefile says 5.4.3); no series is made for it, and", 77),
     ],
 )
 def test_refused(world: World, spoil: Callable[[World], None], words: str, code: int) -> None:
