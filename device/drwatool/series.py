@@ -517,7 +517,8 @@ def _conflict(scratch: Repository, patch: Patch, said: str) -> str:
         places.append(f"{place} (hunk {hunk[1]})" if hunk else place)
     advice = (
         "the base has moved too far: see whether a newer series is out, "
-        "or merge this patch by hand as device/doc/rom-builder.md says"
+        "or merge this patch by hand as device/doc/rom-builder.md says: "
+        f"git am --reject {patch.path}"
     )
     if _half_applied(scratch, patch):
         advice = "a part of it is there already: undo what was applied by hand"

@@ -43,8 +43,10 @@ source = "linux-source-6.12"
 ack = "android16-6.12"
 ["6.6"]
 like = "6.12"
+read = "a tree"
 ["6.6-android"]
 linux = "6.6"
+read = "another tree"
 ack = "android15-6.6"
 ["6.1"]
 source = "linux-source-6.1"

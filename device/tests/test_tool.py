@@ -357,26 +357,63 @@ def test_half_a_patch_applied_by_hand(world: World) -> None:
     assert "a part of it is there already: undo what was applied by hand" in done.err
 
 
-def test_a_patch_merged_by_hand_is_known_by_its_trailer(world: World) -> None:
+def commands_of_the_page() -> list[str]:
+    """The two blocks of device/doc/rom-builder.md, "Merging by hand"."""
+    page = (DEVICE / "doc/rom-builder.md").read_text().partition("### Merging by hand\n")[2]
+    blocks = re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)
+    assert len(blocks) == 2
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks]
+
+
+def test_merging_by_hand_as_the_page_says(world: World) -> None:
+    """In a tree that lacks the files that the series was made from, beside a line of its own."""
     module = world.top / MODULE
-    replace_line(module / SERVICE, 20, "    connectLater(20);\n")
-    commit(module, "Another way")
+    shutil.rmtree(module / ".git")
+    replace_line(module / SERVICE, 20, "    connect(20);\n    oem(20);\n")
+    git(module, "init", "--quiet", "--initial-branch=main")
+    before_commit = commit(module, "As the vendor has it")
     before = world.snapshot()
-    first, second = series_of(world, MODULE_SERIES)
     done = world.drwa("apply")
     assert done.code == 1
-    assert "or merge this patch by hand as device/doc/rom-builder.md says" in done.err
-    git(module, "am", "--quiet", first)
-    with pytest.raises(subprocess.CalledProcessError):
-        git(module, "am", "--quiet", "-3", second)
+    patch = series_of(world, MODULE_SERIES)[1]
+    advice = "or merge this patch by hand as device/doc/rom-builder.md says"
+    assert f"{advice}: git am --reject {patch}\n" in done.err
+    (world.top / "aosp/vendor").mkdir()
+    (world.top / "aosp/vendor/drwa").symlink_to(world.top / "drwa")
+    environment = os.environ | {
+        "GIT_COMMITTER_NAME": "Builder",
+        "GIT_COMMITTER_EMAIL": "builder@example.org",
+    }
+    first, second = commands_of_the_page()
+
+    def shell(commands: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", commands],
+            cwd=world.top / "aosp",
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    three_way = shell(first.replace("--reject", "-3"))
+    assert "lacks necessary blobs to fall back on 3-way merge" in three_way.stdout + three_way.stderr
+    git(module, "am", "--abort")
+    git(module, "reset", "--quiet", "--hard", before_commit)
+    assert shell(first).returncode != 0
+    rejected = module / f"{SERVICE}.rej"
+    assert "+    tellDrwa();" in rejected.read_text()
     text = (module / SERVICE).read_text()
-    write(module / SERVICE, re.sub(r"<<<.*?>>>[^\n]*", "tellDrwa();", text, flags=re.DOTALL))
-    git(module, "add", "--all")
-    git(module, "am", "--continue")
-    name = "packages_modules_Connectivity/15/0002-Call-the-policy"
-    git(module, "commit", "--amend", "--quiet", "--no-edit", f"--trailer=Drwa-Series:{name}")
+    assert "dumpDrwa" in text and "tellDrwa" not in text
+    write(module / SERVICE, text.replace("    oem(20);\n", "    oem(20);\n    tellDrwa();\n"))
+    rejected.unlink()
+    start = first[: first.index("git am")]
+    merged = shell(f"set -e\n{start}{second}")
+    assert merged.returncode == 0, merged.stderr
     assert states(world) == ["fully", "none", "none"]
-    assert f"{name}: applied, and the commit was edited since" in world.drwa("status").out
+    assert "0002-Call-the-policy: applied, and the commit was edited since" in (
+        world.drwa("status").out
+    )
     assert world.drwa("apply").code == 0
     assert states(world) == ["fully", "fully", "fully"]
     assert world.drwa("revert").code == 0

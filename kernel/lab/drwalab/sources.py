@@ -55,6 +55,7 @@ class Line:
     ack: str = ""
     linux: str = ""
     like: str = ""
+    read: str = ""
     needs: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
 
