@@ -163,6 +163,7 @@ SUITES = {
     "graph": Suite(_pytest("device/tests/test_graph.py")),
     "doctor": Suite(_pytest("device/tests/test_doctor.py", "-k", "not real_kernel")),
     "tool": Suite(_pytest("device/tests/test_tool.py")),
+    "series": Suite(_pytest("kernel/lab/tests/test_mkseries.py")),
     "host-side-knob": _host_side("KnobTest"),
     "host-side-dumpsys": _host_side("DumpsysTest"),
     "host-side-restart": _host_side("RestartTest"),
