@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One self-contained HTML page about the story, in the lab's style."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,9 @@ def _device(t_s: float) -> str:
     return probes[-1]
 
 
-def _line(axis: str, iface: str, x: list[float], y: list[float], hover: str) -> dict[str, Any]:
+def _line(
+    axis: str, iface: str, x: list[float], y: Sequence[float | None], hover: str
+) -> dict[str, Any]:
     style = STYLES[iface]
     return {
         "x": x,
@@ -85,8 +88,10 @@ def _figure(told: dict[str, Any]) -> dict[str, Any]:
         before = [change[1] for change in told["lambdas"][iface] if change[0] <= 0]
         steps = [[0.0, before[-1] if before else 0], *changes]
         x = [at for at, _ in steps] + [float(story.DURATION_S)]
-        y = [value / 100 for _, value in steps] + [steps[-1][1] / 100]
-        line = _line("y3", iface, x, y, "%{y:.2f}")
+        lambdas = [value for _, value in [*steps, steps[-1]]]
+        # A gap where the interface is gone
+        shown = [None if value is None else value / 100 for value in lambdas]
+        line = _line("y3", iface, x, shown, "%{y:.2f}")
         line["line"] |= {"shape": "hv", "width": 2.4}
         data.append(line)
     mark = {"color": "@soft", "width": 1, "dash": "dot"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phone's day in two minutes of a guest: what happens, and what has to come of it.
+"""A phone's day in three minutes of a guest: what happens, and what has to come of it.
 
 One download after the other runs through the lab's network, over rmnet0 or wlan0, with a ping
 beside it over the same interface. The system in the guest learns from commands what it would learn
@@ -28,9 +28,13 @@ HERE = Path(__file__).resolve().parent
 VENDOR_XML = drwasystem.TOP / "frameworks" / "carrier" / "vendor.xml"
 
 LTE, WIFI, CLAT = "rmnet0", "wlan0", "v4-rmnet0"
+# What CLAT's device is called once another one has its name
+FORMER_CLAT = "v4-former"
+# Where LTE's device is while the modem restarts: for the phone it is gone, and comes as a new one.
+ELSEWHERE = "modem"
 SERVICES = {"A": "connectivity", "B": "drwa"}
 
-DURATION_S = 120
+DURATION_S = 160
 BASE_RTT_MS = 50
 # LTE is what ltelink generates, 10 Mb/s in the mean; base stations buffer seconds of that.
 LTE_SEED = 1
@@ -56,11 +60,19 @@ class Step:
     happens: str
     # Events of the lab's agent, where "phone: ..." is a command of the system
     events: tuple[str, ...]
-    # λ in hundredths from then on
-    lambdas: dict[str, int]
+    # λ in hundredths from then on; None for an interface that is gone
+    lambdas: dict[str, int | None]
     # What dumpsys says of interfaces
     says: tuple[str, ...]
+    # How long the queue needs to show what has changed
+    settle_s: int = SETTLE_S
 
+
+# The limit that ConnectivityService has applied all the time
+SUPERSEDED = (
+    "supersedes the static receive maximum of 16777216 bytes"
+    " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)"
+)
 
 STEPS = (
     Step(
@@ -133,10 +145,92 @@ STEPS = (
         "The carrier wants λ = 3.00: another XML. The download goes on.",
         ("phone: telephony xml update.xml",),
         {LTE: 300, CLAT: 300, WIFI: 0},
+        (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018", SUPERSEDED),
+    ),
+    Step(
+        90,
+        "Switched off",
+        "off by a setting",
+        "A setting switches DRWA off, in the middle of the download.",
+        ("phone: settings put global drwa_enabled 0",),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (
+            "DRWA: off: Settings.Global drwa_enabled",
+            f"{LTE} off: Settings.Global drwa_enabled",
+            f"{CLAT} off: Settings.Global drwa_enabled",
+        ),
+    ),
+    Step(
+        98,
+        "Switched on",
+        "on",
+        "The setting is deleted: the carrier decides again. The download still goes on, and fills "
+        "the window that it was offered first.",
+        ("phone: settings delete global drwa_enabled",),
+        {LTE: 300, CLAT: 300, WIFI: 0},
+        ("DRWA: enabled", f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+        settle_s=12,
+    ),
+    Step(
+        116,
+        "Flag",
+        "off by a flag",
+        "A flag from a server switches DRWA off.",
+        ("phone: device_config put tethering drwa -1",),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (
+            "DRWA: off: DeviceConfig tethering/drwa",
+            f"{LTE} off: DeviceConfig tethering/drwa",
+            f"{CLAT} off: DeviceConfig tethering/drwa",
+        ),
+    ),
+    Step(
+        118,
+        "Flag goes",
+        "on",
+        "The flag is deleted.",
+        ("phone: device_config delete tethering drwa",),
+        {LTE: 300, CLAT: 300, WIFI: 0},
+        ("DRWA: enabled", f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+    ),
+    Step(
+        120,
+        "Modem restarts",
+        "modem restarts",
+        "The modem restarts: LTE's interface is gone, and the network still names it. "
+        "464xlat's is renamed, and another device has its name and the other's number.",
+        (
+            "hangup",
+            f"number=$(ip netns exec phone cat /sys/class/net/{LTE}/ifindex)"
+            f" && ip -n phone link set {LTE} netns {ELSEWHERE}"
+            f" && ip -n phone link set {CLAT} name {FORMER_CLAT}"
+            f" && ip -n phone link add {CLAT} index $number type dummy",
+        ),
+        {LTE: None, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
+        (
+            f"{LTE} λ=3.00: carrier 2018, not written: no such interface",
+            f"{CLAT} λ=3.00: carrier 2018",
+        ),
+    ),
+    Step(
+        122,
+        "Modem is back",
+        "modem is back",
+        "A new interface has the old name, and nobody but netd tells of it. Then the next "
+        "download starts.",
+        (
+            f"ip -n {ELSEWHERE} link set {LTE} netns phone"
+            f" && ip -n phone addr add 10.0.2.2/24 dev {LTE}"
+            f" && ip -n phone link set {LTE} up"
+            f" && ip -n phone route add default via 10.0.2.1",
+            f"download {LTE}",
+            f"probe {LTE}",
+        ),
+        {LTE: 300, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
         (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
     ),
     Step(
-        95,
+        137,
         "SIM swap",
         "SIM without DRWA",
         "A SIM of a carrier that never asked for DRWA, with the next download.",
@@ -151,7 +245,7 @@ STEPS = (
         (f"{LTE} off: carrier 1", f"{CLAT} off: carrier 1"),
     ),
     Step(
-        113,
+        153,
         "Airplane mode",
         "airplane",
         "All networks go.",
@@ -160,6 +254,7 @@ STEPS = (
         (),
     ),
 )
+NAMES = [step.name for step in STEPS]
 
 
 @dataclass(frozen=True)
@@ -251,6 +346,7 @@ def _write_inputs(host: str, folder: Path) -> None:
     start = "\n".join(
         [
             network.setup_script(like),
+            f"ip netns add {ELSEWHERE}",
             f"ip -n phone link add {CLAT} type dummy",
             "ip netns exec phone /bin/sh -e -c '",
             # netd has died, and the kernel has kept this. netd is to reset it, not the policy.
@@ -309,13 +405,13 @@ class Story:
         self.judge()
 
     @staticmethod
-    def _watched(path: Path, start_us: int) -> dict[str, list[tuple[float, int]]]:
+    def _watched(path: Path, start_us: int) -> dict[str, list[tuple[float, int | None]]]:
         """The values of each interface and counter, with the instants when first seen."""
-        found: dict[str, list[tuple[float, int]]] = {}
+        found: dict[str, list[tuple[float, int | None]]] = {}
         for line in path.read_text().splitlines():
             at, name, value = line.split()
-            # No interface of the story goes.
-            found.setdefault(name, []).append(((int(at) - start_us) / 1e6, int(value)))
+            change = (int(at) - start_us) / 1e6, None if value == "-" else int(value)
+            found.setdefault(name, []).append(change)
         return found
 
     @property
@@ -328,7 +424,8 @@ class Story:
         return sum(event.startswith("download") for event in events) - 1
 
     def _settled(self, number: int) -> tuple[float, float]:
-        return STEPS[number].at_s + SETTLE_S, _end_of(number)
+        step = STEPS[number]
+        return step.at_s + step.settle_s, _end_of(number)
 
     def rtt(self, number: int) -> float:
         """The median RTT once a step has settled, in ms; 0 without any."""
@@ -341,20 +438,21 @@ class Story:
         return (self.sample_s > begin) & (self.sample_s <= end)
 
     def window_kb(self, number: int) -> float:
-        """The median window that the server saw once a step has settled."""
+        """The median window that the server saw once a step has settled; 0 for a short step."""
         part = self.window[self._samples(number), self._flow_of(number)]
-        return float(np.median(part)) / 1e3
+        return float(np.median(part)) / 1e3 if len(part) else 0.0
 
     def goodput_mbps(self, number: int) -> float:
+        """What the download got once a step has settled; 0 for a short step."""
         part = self.received[self._samples(number), self._flow_of(number)]
         begin, end = self._settled(number)
-        return float(part[-1] - part[0]) * 8 / (end - begin) / 1e6
+        return float(part[-1] - part[0]) * 8 / (end - begin) / 1e6 if len(part) else 0.0
 
     def lte_mbps(self, number: int) -> float:
         begin, end = self._settled(number)
         return self.lte.capacity_bytes(int(begin * 1e3), int(end * 1e3)) * 8 / (end - begin) / 1e6
 
-    def values(self, name: str, begin_s: float, end_s: float) -> list[int]:
+    def values(self, name: str, begin_s: float, end_s: float) -> list[int | None]:
         """The values of an interface or a counter in a part of the story, in their order."""
         changes = self.watched.get(name, [])
         before = [value for at, value in changes if at <= begin_s]
@@ -375,10 +473,15 @@ class Story:
             "LTE goes": self._stock_wifi,
             "Back to LTE": self._governed,
             "Carrier changes λ": self._wider,
+            "Switched off": self._fills_lte,
+            "Switched on": self._wider,
+            "Modem is back": self._wider,
             "SIM swap": self._fills_lte,
             "Airplane mode": self._all_off,
         }
-        return checks + wants[STEPS[number].name](number)
+        # What is over before it shows in the queue is judged by its knobs.
+        want = wants.get(STEPS[number].name)
+        return checks + (want(number) if want else [])
 
     def _knobs(self, number: int) -> list[Check]:
         """λ of each interface: new in time, and nothing else until the next step."""
@@ -442,7 +545,7 @@ class Story:
         return _at_least("goodput", "Mb/s", self.goodput_mbps(number), 0.85 * link, decimals=2)
 
     def _wider(self, number: int) -> list[Check]:
-        before = number - 1
+        before = NAMES.index("Back to LTE")
         return [
             _at_least("RTT", "ms", self.rtt(number), 1.5 * self.rtt(before)),
             _at_most("RTT", "ms", self.rtt(number), self.rtt(0) / 2, self.rtt(0)),
@@ -521,10 +624,12 @@ class Story:
 
 _KNOB = re.compile(r"^ *(\S+) lambda=(\d+)$", re.MULTILINE)
 # A line of the policy's about an interface
-_LISTED = re.compile(r"^\S+ (?:off:|λ=)", re.MULTILINE)
+_LISTED = re.compile(r"^(?!DRWA:)\S+ (?:off:|λ=)", re.MULTILINE)
 
 
-def _lambda(value: int) -> str:
+def _lambda(value: int | None) -> str:
+    if value is None:
+        return "gone"
     return f"{value / 100:.2f}" if value else "off"
 
 

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net, IOemNetd's
-// two for lambda, what "dumpsys netd" prints of them, and the reset at the start. A unix-domain
-// socket stands in for binder:
+// What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
+// tells its listeners of interfaces, IOemNetd's two calls for lambda, what "dumpsys netd" prints of
+// them, and the reset at the start. A unix-domain socket stands in for binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
-// Everything ends with a NUL.
+// Everything ends with a NUL. After registerUnsolicitedEventListener, the connection brings events,
+// in the form of requests: the listener's method, the name of an interface, and whether its link is
+// up, if that is told.
 
 #include <errno.h>
+#include <linux/if.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +22,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -110,6 +119,7 @@ Result<std::string> call(DrwaController& controller, const Words& words) {
     if (method == "setDrwaLambdas" && words.size() % 2 == 1) {
         return setDrwaLambdas(controller, words);
     }
+    if (method == "registerUnsolicitedEventListener" && words.size() == 1) return "";
     if (method == "getDrwaLambdas") return getDrwaLambdas(controller, words);
     if (method == "dump" && words.size() == 1) {
         std::string text;
@@ -143,12 +153,100 @@ std::optional<Words> readWords(FILE* stream) {
     return words;
 }
 
-void serve(DrwaController& controller, unique_fd client) {
+// The connections of those who want to hear of interfaces.
+class Listeners {
+  public:
+    // The answer is the first that the client hears.
+    void add(unique_fd client, const std::string& answer) {
+        const std::lock_guard lock(mMutex);
+        if (android::base::WriteStringToFd(answer, client)) mClients.push_back(std::move(client));
+    }
+
+    void tell(const Words& event) {
+        std::string text = std::to_string(event.size()) + '\0';
+        for (const std::string& word : event) text += word + '\0';
+        const auto gone = [&](const unique_fd& client) {
+            return !android::base::WriteStringToFd(text, client);
+        };
+        const std::lock_guard lock(mMutex);
+        mClients.erase(std::remove_if(mClients.begin(), mClients.end(), gone), mClients.end());
+    }
+
+  private:
+    std::mutex mMutex;
+    std::vector<unique_fd> mClients;
+};
+
+unique_fd listenTo(int protocol, unsigned groups) {
+    unique_fd netlink(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, protocol));
+    const sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+    if (bind(netlink, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+        perror("netlink");
+        exit(1);
+    }
+    return netlink;
+}
+
+// What NetlinkHandler makes of "ACTION=add", "SUBSYSTEM=net", "INTERFACE=rmnet0" and others, each
+// with a NUL at its end. It knows no action for a new name.
+void onUevent(Listeners& listeners, std::string_view message) {
+    std::string action, subsystem, ifName;
+    while (!message.empty()) {
+        const std::string line(message.substr(0, message.find('\0')));
+        message.remove_prefix(std::min(line.size() + 1, message.size()));
+        if (line.rfind("ACTION=", 0) == 0) action = line.substr(7);
+        if (line.rfind("SUBSYSTEM=", 0) == 0) subsystem = line.substr(10);
+        if (line.rfind("INTERFACE=", 0) == 0) ifName = line.substr(10);
+    }
+    if (subsystem != "net") return;
+    if (action == "add") listeners.tell({"onInterfaceAdded", ifName});
+    if (action == "remove") listeners.tell({"onInterfaceRemoved", ifName});
+}
+
+// As NetlinkEvent: any RTM_NEWLINK is the link's state.
+void onRouteMessage(Listeners& listeners, const nlmsghdr* message, size_t size) {
+    for (; NLMSG_OK(message, size); message = NLMSG_NEXT(message, size)) {
+        if (message->nlmsg_type != RTM_NEWLINK) continue;
+        const auto* info = static_cast<const ifinfomsg*>(NLMSG_DATA(message));
+        if (info->ifi_flags & IFF_LOOPBACK) continue;
+        size_t left = IFLA_PAYLOAD(message);
+        for (const rtattr* attribute = IFLA_RTA(info); RTA_OK(attribute, left);
+             attribute = RTA_NEXT(attribute, left)) {
+            if (attribute->rta_type != IFLA_IFNAME) continue;
+            listeners.tell({"onInterfaceLinkStateChanged",
+                            static_cast<const char*>(RTA_DATA(attribute)),
+                            info->ifi_flags & IFF_LOWER_UP ? "1" : "0"});
+        }
+    }
+}
+
+// As NetlinkManager; does not return.
+void watchInterfaces(Listeners& listeners, unique_fd uevents, unique_fd routes) {
+    alignas(nlmsghdr) char message[16384];
+    for (;;) {
+        pollfd fds[] = {{uevents, POLLIN, 0}, {routes, POLLIN, 0}};
+        if (poll(fds, std::size(fds), -1) < 0) continue;
+        if (fds[0].revents) {
+            const ssize_t size = recv(uevents, message, sizeof(message), 0);
+            if (size > 0) onUevent(listeners, {message, static_cast<size_t>(size)});
+        }
+        if (fds[1].revents) {
+            const ssize_t size = recv(routes, message, sizeof(message), 0);
+            if (size > 0) onRouteMessage(listeners, reinterpret_cast<nlmsghdr*>(message), size);
+        }
+    }
+}
+
+void serve(DrwaController& controller, Listeners& listeners, unique_fd client) {
     const Stream in(fdopen(dup(client), "r"), fclose);
     while (const auto words = readWords(in.get())) {
         auto result = call(controller, *words);
         std::string answer = std::to_string(result.ok() ? 0 : result.error().code());
         answer += '\0' + (result.ok() ? *result : result.error().message()) + '\0';
+        if (*words == Words{"registerUnsolicitedEventListener"}) {
+            listeners.add(std::move(client), answer);
+            return;
+        }
         if (!android::base::WriteStringToFd(answer, client)) return;
     }
 }
@@ -167,6 +265,11 @@ int main(int argc, char* argv[]) {
     const auto reset = controller.reset();
     if (!reset.ok()) fprintf(stderr, "netd: %s\n", reset.error().message().c_str());
 
+    Listeners listeners;
+    std::thread(watchInterfaces, std::ref(listeners), listenTo(NETLINK_KOBJECT_UEVENT, 1),
+                listenTo(NETLINK_ROUTE, RTMGRP_LINK))
+            .detach();
+
     strcpy(address.sun_path, argv[1]);
     unlink(argv[1]);
     const unique_fd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -177,6 +280,7 @@ int main(int argc, char* argv[]) {
     }
     for (;;) {
         unique_fd client(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-        if (client != -1) std::thread(serve, std::ref(controller), std::move(client)).detach();
+        if (client == -1) continue;
+        std::thread(serve, std::ref(controller), std::ref(listeners), std::move(client)).detach();
     }
 }

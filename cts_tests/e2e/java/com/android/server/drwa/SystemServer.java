@@ -23,10 +23,10 @@ import android.os.HandlerThread;
 import android.os.ParcelFileDescriptor;
 import android.os.PersistableBundle;
 import android.os.ServiceManager;
-import android.provider.DeviceConfig;
 import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeTelephony;
 import com.android.server.connectivity.PolicyThreads;
+import com.android.server.connectivity.TestSwitches;
 import com.android.server.connectivity.VendorXml;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -65,6 +65,9 @@ import org.robolectric.util.ReflectionHelpers;
 @RunWith(RobolectricTestRunner.class)
 @Config(shadows = {FakeServiceManager.class, DrwaServiceTest.Connectivity.class})
 public class SystemServer {
+    /** What telephony says since Android 13: bytes for receiving, then for sending. */
+    private static final String LTE_BUFFERS = "2097152,6291456,16777216,512000,2097152,8388608";
+
     private final Application mContext = RuntimeEnvironment.getApplication();
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
     private final Map<Integer, Map<String, String>> mSims = new HashMap<>();
@@ -230,19 +233,35 @@ public class SystemServer {
         }
     }
 
-    /** What is kept over a restart, and read at the start alone. */
-    private static void loadSettings(Path folder) throws IOException {
+    /** What is kept over a restart; properties are read at the start alone. */
+    private void loadSettings(Path folder) throws IOException {
         final Map<String, String> properties = load(folder.resolve("properties"));
         properties.forEach(ShadowSystemProperties::override);
         if (properties.getOrDefault("ro.debuggable", "0").equals("1")) {
             ReflectionHelpers.setStaticField(Build.class, "IS_DEBUGGABLE", true);
         }
-        load(folder.resolve("device_config"))
-                .forEach(
-                        (name, value) -> {
-                            final String[] parts = name.split("/");
-                            DeviceConfig.setProperty(parts[0], parts[1], value, false);
-                        });
+        for (String store : List.of("settings", "device_config")) {
+            load(folder.resolve(store)).forEach((name, value) -> put(store, name, value));
+        }
+    }
+
+    /**
+     * Puts a setting, as "global/drwa_enabled", or a flag, as "tethering/drwa". Nobody here looks
+     * at others.
+     *
+     * @param value null to delete it
+     */
+    private void put(String store, String name, String value) {
+        switch (store + " " + name) {
+            case "settings global/drwa_enabled":
+                TestSwitches.putSetting(mContext, value);
+                break;
+            case "device_config tethering/drwa":
+                TestSwitches.putFlag(mContext, value);
+                break;
+            default:
+                break;
+        }
     }
 
     private static Map<String, String> load(Path file) throws IOException {
@@ -282,6 +301,10 @@ public class SystemServer {
                         () ->
                                 mHost.command(
                                         pw, args.subList(1, args.size()).toArray(new String[0])));
+            case "settings":
+            case "device_config":
+                put(command, args.get(0), args.size() > 1 ? args.get(1) : null);
+                break;
             case "network":
                 changeNetwork(args);
                 break;
@@ -318,7 +341,9 @@ public class SystemServer {
         switch (args.get(0)) {
             case "connect":
                 final String[] stacked = args.subList(4, args.size()).toArray(new String[0]);
-                mHost.change(network, capabilities(args.get(2)), link(args.get(3), stacked));
+                final LinkProperties lp = link(args.get(3), stacked);
+                if (args.get(2).startsWith("cellular")) lp.setTcpBufferSizes(LTE_BUFFERS);
+                mHost.change(network, capabilities(args.get(2)), lp);
                 break;
             case "lose":
                 mHost.lose(network);

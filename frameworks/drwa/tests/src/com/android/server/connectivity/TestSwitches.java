@@ -38,10 +38,18 @@ public final class TestSwitches {
         }
     }
 
-    /** Puts the flag, and tells observers, which Robolectric does not. */
+    /**
+     * Puts the flag, and tells observers, which Robolectric does not.
+     *
+     * @param value null to delete it
+     */
     public static void putFlag(Context context, String value) {
-        DeviceConfig.setProperty(
-                DeviceConfig.NAMESPACE_TETHERING, DrwaSwitch.FLAG, value, false /* makeDefault */);
+        if (value == null) {
+            DeviceConfig.deleteProperty(DeviceConfig.NAMESPACE_TETHERING, DrwaSwitch.FLAG);
+        } else {
+            DeviceConfig.setProperty(
+                    DeviceConfig.NAMESPACE_TETHERING, DrwaSwitch.FLAG, value, false);
+        }
         context.getContentResolver().notifyChange(FLAG, null);
     }
 
