@@ -7,6 +7,7 @@ import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
 import android.os.RemoteException;
 import android.os.ServiceManager;
+import com.android.server.connectivity.TestSwitches;
 import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
@@ -25,6 +26,13 @@ import org.robolectric.shadows.ShadowUiAutomation;
 public class Shell extends ShadowUiAutomation {
     private static final Pattern KNOB =
             Pattern.compile("cat /proc/sys/net/ipv4/conf/([^/]+)/tcp_drwa_lambda");
+
+    /** Of what the shell can put, what switches DRWA; deleted if there is no value. */
+    private static final Pattern SETTING =
+            Pattern.compile("settings (?:delete|put) global drwa_enabled(?: (\\S+))?");
+
+    private static final Pattern FLAG =
+            Pattern.compile("device_config (?:delete|put) tethering drwa(?: (\\S+))?");
 
     private static final String FIND_KNOBS = "find /proc/sys/net/ipv4/conf -name tcp_drwa_lambda";
 
@@ -69,6 +77,8 @@ public class Shell extends ShadowUiAutomation {
             throws IOException, RemoteException {
         final SystemHere.Netd netd = ((SystemHere) RuntimeEnvironment.getApplication()).mNetd;
         final Matcher knob = KNOB.matcher(command);
+        final Matcher setting = SETTING.matcher(command);
+        final Matcher flag = FLAG.matcher(command);
         if (command.startsWith("dumpsys ")) {
             final IBinder service = ServiceManager.getService(command.substring(8));
             if (service == null) return;
@@ -79,6 +89,10 @@ public class Shell extends ShadowUiAutomation {
             if (netd.kernelHasDrwa()) print(out, String.join("\n", netd.getKnobs().keySet()));
         } else if (knob.matches()) {
             print(out, "" + netd.getKnob(knob.group(1)));
+        } else if (setting.matches()) {
+            TestSwitches.putSetting(RuntimeEnvironment.getApplication(), setting.group(1));
+        } else if (flag.matches()) {
+            TestSwitches.putFlag(RuntimeEnvironment.getApplication(), flag.group(1));
         } else {
             throw new AssertionError("No such command here: " + command);
         }

@@ -66,8 +66,7 @@ public class SystemHere extends Application {
         thread.start();
         final Handler handler = new Handler(thread.getLooper());
         final boolean patched = Host.valueOf(System.getProperty(HOST_PROPERTY)) == Host.A;
-        final DrwaController policy =
-                patched ? new DrwaController(this, handler, mNetd) : null;
+        final DrwaController policy = patched ? new DrwaController(this, handler, mNetd) : null;
         final FakeConnectivity connectivity = new FakeConnectivity(this, handler, mNetd, policy);
         FakeServiceManager.addService(
                 Context.CONNECTIVITY_SERVICE,

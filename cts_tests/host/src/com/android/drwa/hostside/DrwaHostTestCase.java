@@ -28,7 +28,8 @@ import org.junit.runner.RunWith;
 public abstract class DrwaHostTestCase extends BaseHostJUnit4Test {
     static final String CONF = "/proc/sys/net/ipv4/conf/";
 
-    private static final String KNOB = "tcp_drwa_lambda";
+    static final String KNOB = "tcp_drwa_lambda";
+
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 60;
     private static final long POLL_MS = 500;
@@ -88,6 +89,7 @@ public abstract class DrwaHostTestCase extends BaseHostJUnit4Test {
         for (String line : getDump().split("\n")) {
             // Recent writes come after it
             if (line.startsWith("Events without")) break;
+            if (line.startsWith(TITLE)) continue;
             final Matcher matcher = SETTING.matcher(line);
             if (!matcher.matches()) continue;
             final boolean on = matcher.group(2) != null;
