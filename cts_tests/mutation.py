@@ -167,6 +167,7 @@ SUITES = {
     "host-side-knob": _host_side("KnobTest"),
     "host-side-dumpsys": _host_side("DumpsysTest"),
     "host-side-restart": _host_side("RestartTest"),
+    "host-side-switch": _host_side("SwitchTest"),
     "e2e": Suite(
         _pytest("cts_tests/e2e/tests", "-k", "test_step"),
         prepare=_COMPILE_JAVA,
