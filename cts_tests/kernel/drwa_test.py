@@ -190,6 +190,15 @@ class Base:
                 # Only the unit differs.
                 self.assertAlmostEqual(governed, edge, delta=1 << GOVERNED_SCALE, msg=f"{acked}")
 
+        def test_base_of_the_handshake(self) -> None:
+            """Of segments as small as these, TCP takes no RTT; the SYN's is there all the same."""
+            self.set_lambda(150)
+            before = self.counters()["TCPDrwaSockets"]
+            server = Server(self.cell, self.version, 8100, segment=60)
+            self.download(server)
+            self.loop.run(4 * RTT_S)
+            self.assertEqual(self.counters()["TCPDrwaSockets"], before + 1)
+
         def test_rate_rises(self) -> None:
             """Far beyond what the buffer had room for when the window was first held."""
             server = self.settled(150)

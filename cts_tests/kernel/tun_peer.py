@@ -223,7 +223,10 @@ class Server:
         port: int,
         timestamps: bool = True,
         scaling: bool = True,
+        segment: int = 0,
     ) -> None:
+        """segment: bytes of the stream in each packet; 0: as many as fit."""
+        self._segment = segment
         self.interface = interface
         self.version = version
         self.link = interface.link
@@ -245,7 +248,9 @@ class Server:
 
     @property
     def mss(self) -> int:
-        """Bytes of the stream in a full packet."""
+        """Bytes of the stream in a packet."""
+        if self._segment:
+            return self._segment
         return self._advertised_mss - (TIMESTAMP_OPTION if self.timestamps else 0)
 
     @property
