@@ -474,7 +474,7 @@ class Story:
             "Back to LTE": self._governed,
             "Carrier changes λ": self._wider,
             "Switched off": self._fills_lte,
-            "Switched on": self._wider,
+            "Switched on": lambda number: self._governed(number, stock=number - 1),
             "Modem is back": self._wider,
             "SIM swap": self._fills_lte,
             "Airplane mode": self._all_off,
@@ -532,11 +532,12 @@ class Story:
             _at_least("window", "kB", window, LTE_BUFFER_BYTES / 1e3),
         ]
 
-    def _governed(self, number: int) -> list[Check]:
+    def _governed(self, number: int, stock: int = 0) -> list[Check]:
+        """Against a step without DRWA."""
         rtt, window = self.rtt(number), self.window_kb(number)
         return [
-            _at_most("RTT", "ms", rtt, self.rtt(0) / 3, self.rtt(0)),
-            _at_most("window", "kB", window, self.window_kb(0) / 10, self.window_kb(0)),
+            _at_most("RTT", "ms", rtt, self.rtt(stock) / 3, self.rtt(stock)),
+            _at_most("window", "kB", window, self.window_kb(stock) / 10, self.window_kb(stock)),
             self._uses_lte(number),
         ]
 
