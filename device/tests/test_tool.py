@@ -397,7 +397,9 @@ def test_merging_by_hand_as_the_page_says(world: World) -> None:
         )
 
     three_way = shell(first.replace("--reject", "-3"))
-    assert "lacks necessary blobs to fall back on 3-way merge" in three_way.stdout + three_way.stderr
+    assert (
+        "lacks necessary blobs to fall back on 3-way merge" in three_way.stdout + three_way.stderr
+    )
     git(module, "am", "--abort")
     git(module, "reset", "--quiet", "--hard", before_commit)
     assert shell(first).returncode != 0

@@ -46,7 +46,9 @@ def test_trees_are_tried_recorded_and_only_read(world: World) -> None:
     assert "| 15 | A | applied |" in page(world)
     assert "| 15 | B | applied |" in page(world)
     assert "| kernel | Linux 6.12 | main " in page(world)
-    assert "| 6.6-android | android15-6.6 | contexts read in another tree, not built |" in page(world)
+    assert "| 6.6-android | android15-6.6 | contexts read in another tree, not built |" in page(
+        world
+    )
     assert "| system_netd | Android 15 | no series |" in page(world)
 
 
