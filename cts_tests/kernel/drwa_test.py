@@ -246,6 +246,12 @@ class Base:
             self.loop.run(SETTLED_S)
             self.assert_stock(server)
 
+        def test_off_twice(self) -> None:
+            """0 over 0 takes no other interface's λ off the count that keeps the hooks at work."""
+            self.set_lambda(0)
+            self.set_lambda(0)
+            self.follows_the_law(150)
+
         def test_other_law(self) -> None:
             """Flipped while data flows, each starts anew: the paper's with the queue as its base,
             ours with Linux's own window.
