@@ -47,6 +47,7 @@ GRACE_S = 20.0
 # A mutant's Java does not live long enough to pay back what optimizing it costs.
 SHORT_LIVED_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SHOWN_TESTS = 3
+SURVIVED = "**survived**"
 SHOWN_LENGTH = 70
 SHOWN_LINES = 15
 
@@ -426,26 +427,53 @@ def tests_shown(tests: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def table(mutants: Sequence[Mutant], results: dict[str, Result]) -> str:
+# What a table shows for a mutant and a suite
+Cells = dict[tuple[str, str], str]
+
+
+def cells_of(mutants: Sequence[Mutant], results: dict[str, Result]) -> Cells:
+    return {
+        (mutant.name, suite): tests_shown(results[mutant.name].tests.get(suite, [])).replace(
+            "|", "\\|"
+        )
+        or SURVIVED
+        for mutant in mutants
+        if mutant.name in results
+        for suite in mutant.suites
+    }
+
+
+def recorded(path: Path) -> Cells:
+    """What a table in the repository shows; nothing if there is none."""
+    rows = path.read_text().splitlines() if path.exists() else []
+    cells = {}
+    for row in rows:
+        if row.startswith("| ") and not row.startswith("| mutant |"):
+            name, _, _, suite, tests = row.removeprefix("| ").removesuffix(" |").split(" | ", 4)
+            cells[name, suite] = tests
+    return cells
+
+
+def table(mutants: Sequence[Mutant], cells: Cells) -> str:
     """The document for the repository."""
-    caught = sum(results[mutant.name].caught for mutant in mutants)
+    survivors = {name for (name, _), tests in cells.items() if tests == SURVIVED}
+    caught = sum(mutant.name not in survivors for mutant in mutants)
     lines = [
         "<!-- SPDX-License-Identifier: Apache-2.0 -->",
         "# What notices when the product is broken",
         "",
-        f"{caught} of {len(mutants)} mutants were caught. Made by `cts_tests/mutate --record`.",
+        f"{caught} of {len(mutants)} mutants were caught. Made by `cts_tests/mutate --record`. It",
+        "leaves the rows of mutants that it was not asked for, as an earlier run wrote them.",
         "",
         "| mutant | layer | what is wrong | suite | tests that fail |",
         "|---|---|---|---|---|",
     ]
-    for mutant in mutants:
-        result = results[mutant.name]
-        for suite in mutant.suites:
-            tests = tests_shown(result.tests.get(suite, [])).replace("|", "\\|")
-            lines.append(
-                f"| {mutant.name} | {mutant.layer} | {mutant.what} | {suite} "
-                f"| {tests or '**survived**'} |"
-            )
+    lines += [
+        f"| {mutant.name} | {mutant.layer} | {mutant.what} | {suite} "
+        f"| {cells[mutant.name, suite]} |"
+        for mutant in mutants
+        for suite in mutant.suites
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -511,7 +539,8 @@ def main(
         bool, typer.Option("--resume", help="Go on where a run of the same sources was stopped.")
     ] = False,
     record: Annotated[
-        bool, typer.Option("--record", help="Write cts_tests/results/mutation.md.")
+        bool,
+        typer.Option("--record", help="Write the results into cts_tests/results/mutation.md."),
     ] = False,
 ) -> None:
     """Break the product in one way after the other, and tell which test notices.
@@ -542,17 +571,24 @@ def main(
         if todo:
             _judge_all(todo, jobs, console, done)
         if record:
-            if missing := [mutant.name for mutant in mutants if mutant.name not in results]:
+            earlier = {k: tests for k, tests in recorded(TABLE).items() if k[0] not in results}
+            cells = earlier | cells_of(mutants, results)
+            missing = [
+                mutant.name
+                for mutant in mutants
+                if any((mutant.name, suite) not in cells for suite in mutant.suites)
+            ]
+            if missing:
                 raise MutationError(f"cannot record, no result of {', '.join(missing)}")
             TABLE.parent.mkdir(exist_ok=True)
-            TABLE.write_text(table(mutants, results))
+            TABLE.write_text(table(mutants, cells))
     except MutationError as error:
         console.print(f"mutate: {error}", style="red", highlight=False, markup=False)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         console.print("mutate: stopped; --resume goes on", highlight=False)
         raise typer.Exit(130) from None
-    print(table(chosen, results))
+    print(table(chosen, cells_of(chosen, results)))
     if not all(results[mutant.name].caught for mutant in chosen):
         raise typer.Exit(1)
 

@@ -14,7 +14,7 @@ CTS_TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(CTS_TESTS))
 
 import mutation  # noqa: E402
-from mutation import Mutant, MutationError, Result, Stopped, Suite  # noqa: E402
+from mutation import SURVIVED, Mutant, MutationError, Result, Stopped, Suite  # noqa: E402
 
 MUTANTS = mutation.read_mutants()
 TOP = CTS_TESTS.parent
@@ -173,6 +173,23 @@ def test_record_needs_all(small: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "cannot record, no result of survives, ends-all" in capsys.readouterr().err
     run(small, "--record")
     assert "| caught | l | w | small | test_product.test_three |" in mutation.TABLE.read_text()
+
+
+def test_record_keeps_what_was_not_asked(small: Path) -> None:
+    run(small, "--record")
+    whole = mutation.TABLE.read_text()
+    mutants = small / "mutants.toml"
+    mutants.write_text(TOML + TOML.split("\n\n")[0].replace("caught", "new"))
+    (small.parent / "results.json").unlink()
+    mutation.TABLE.write_text(whole.replace("test_three", "earlier").replace(SURVIVED, "a \\| b"))
+    assert run(small, "--only", "new", "--only", "ends-all", "--record")[0] == 1
+    assert [row.split(" | ")[3:] for row in mutation.TABLE.read_text().splitlines()[-4:]] == [
+        ["small", "test_product.earlier |"],
+        ["small", "a \\| b |"],
+        ["small", f"{SURVIVED} |"],
+        ["small", "test_product.test_three |"],
+    ]
+    assert mutation.TABLE.read_text().splitlines()[3].startswith("3 of 4 ")
 
 
 @pytest.mark.parametrize(
