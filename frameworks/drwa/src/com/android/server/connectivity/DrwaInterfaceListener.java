@@ -1,7 +1,5 @@
 /*
- * SPDX-License-Identifier: Apache-2.0
- *
- * Copyright (C) 2026 DRWA for Android
+ * Copyright (C) 2026 The DRWA for Android Authors
  *
  * Licensed under the Apache License, Version 2.0 (the "License");
  * you may not use this file except in compliance with the License.
@@ -14,6 +12,8 @@
  * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
  * See the License for the specific language governing permissions and
  * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
  */
 
 package com.android.server.connectivity;
