@@ -20,7 +20,7 @@ help:
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-lines         the series on the other kernel lines, 5.10 and the newest'
 	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
-	@echo 'make mutate             breaks the product in many ways, and tells which test notices; half an hour'
+	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'
 	@echo 'make lint               linters alone'
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'

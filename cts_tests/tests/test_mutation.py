@@ -14,7 +14,7 @@ CTS_TESTS = Path(__file__).resolve().parents[1]
 sys.path.append(str(CTS_TESTS))
 
 import mutation  # noqa: E402
-from mutation import SURVIVED, Mutant, MutationError, Result, Stopped, Suite  # noqa: E402
+from mutation import NOT_ASKED, SURVIVED, Mutant, MutationError, Result, Stopped, Suite  # noqa: E402
 
 MUTANTS = mutation.read_mutants()
 TOP = CTS_TESTS.parent
@@ -168,11 +168,15 @@ def test_the_product_has_to_pass(small: Path, capsys: pytest.CaptureFixture[str]
     assert "fails on the product as it is: test_product.test_two" in capsys.readouterr().err
 
 
-def test_record_needs_all(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(small, "--only", "caught", "--record")[0] == 1
-    assert "cannot record, no result of survives, ends-all" in capsys.readouterr().err
-    run(small, "--record")
-    assert "| caught | l | w | small | test_product.test_three |" in mutation.TABLE.read_text()
+def test_record_tells_what_was_not_asked(small: Path) -> None:
+    run(small, "--only", "caught", "--record")
+    rows = mutation.TABLE.read_text().splitlines()
+    assert rows[3].startswith("1 of 3 ") and rows[4].startswith("2 have a suite")
+    assert rows[-3:] == [
+        "| caught | l | w | small | test_product.test_three |",
+        f"| survives | l | w | small | {NOT_ASKED} |",
+        f"| ends-all | l | w | small | {NOT_ASKED} |",
+    ]
 
 
 def test_record_keeps_what_was_not_asked(small: Path) -> None:
