@@ -157,7 +157,7 @@ def test_labels_are_of_what_the_code_names(file: str, source: str, constant: str
 
 def test_the_kill_switch_is_of_the_type_that_the_code_reads() -> None:
     sources = "".join(path.read_text() for path in JAVA.glob("*/src/**/*.java"))
-    read = re.findall(r"SystemProperties\.get(\w*)\(\s*[\w.]*DISABLE_PROPERTY", sources)
+    read = re.findall(r"SystemProperties\.get(\w*)\(\s*[\w.]*PROPERTY", sources)
     assert read == ["Boolean"]
     labels = (SEPOLICY / "private/property_contexts").read_text()
     assert re.findall(r"^[^#\s]\S* .* (\w+)$", labels, re.MULTILINE) == ["bool"]
