@@ -139,8 +139,8 @@ def test_results_are_of_both_releases() -> None:
     [
         (
             "property_contexts",
-            "drwa/src/com/android/server/connectivity/DrwaController.java",
-            "DISABLE_PROPERTY",
+            "drwa/src/com/android/server/connectivity/DrwaSwitch.java",
+            "PROPERTY",
         ),
         (
             "service_contexts",
