@@ -262,7 +262,14 @@ def test_compatibility_matrix() -> None:
         assert (kernel.get("level") or "").isdecimal()
         required.add(".".join((kernel.get("version") or "").split(".")[:2]))
     lines = tomllib.loads((TOP / "kernel/lines.toml").read_text())
-    assert required == {line for line, about in lines.items() if "ack" in about}
+    releases = tomllib.loads((TOP / "frameworks/releases.toml").read_text())["releases"]
+    # A later Android's lines have no entry in VINTF yet that this one could be added to.
+    known = [f"android{number}-" for number in range(max(map(int, releases)) + 1)]
+    assert required == {
+        about.get("linux", line)
+        for line, about in lines.items()
+        if about.get("ack", "").startswith(tuple(known))
+    }
 
 
 def test_kernel_fragment() -> None:

@@ -2,6 +2,7 @@
 """The knob, from a shell in the guest, and what the kernel reports of a governed connection."""
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,10 +97,12 @@ ip netns del short
         ("knob=/dev/null; refuses 1", "succeeds: phone sh -c /bin/echo '1' > /dev/null\n"),
     ],
 )
-def test_a_line_that_does_not_hold_ends_the_script(line: str, said: str) -> None:
+def test_a_line_that_does_not_hold_ends_the_script(line: str, said: str, tmp_path: Path) -> None:
     """Without a guest: its shell, and this machine for a phone."""
     script = f'{SCRIPT}\nphone() {{ "$@"; }}\n{line}\necho end\n'
-    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == ((1, said) if said else (0, "end\n"))
 
 
