@@ -277,6 +277,8 @@ public class DrwaStateMachine {
             for (String iface : live.interfaces()) {
                 if (!mNetd.hasInterface(iface)) mNetd.addInterface(iface);
             }
+            // Until netd has told of it, the policy may write what the knob holds
+            mLooper.idle();
             mLive.put(netId, live);
             announce(netId);
         }
@@ -507,8 +509,10 @@ public class DrwaStateMachine {
             return live.interfaces().get(step.detail % live.interfaces().size());
         }
 
+        /** But none: that failures end is for {@link #run} to know. */
         static FakeNetd.Fault anyFault(Step step) {
-            return FakeNetd.Fault.values()[step.choice % FakeNetd.Fault.values().length];
+            final int faults = FakeNetd.Fault.values().length - 1;
+            return FakeNetd.Fault.values()[1 + step.choice % faults];
         }
 
         Live makeNetwork(Step step) {

@@ -155,6 +155,8 @@ public class FakeTelephony {
     }
 
     private void checkThread() {
-        if (Thread.currentThread() == neverCalls) throw new AssertionError("Waits for telephony");
+        if (Thread.currentThread() == neverCalls) {
+            throw new IllegalStateException("Would wait for telephony");
+        }
     }
 }
