@@ -52,7 +52,7 @@ def test_nothing_to_complain_of(world: World) -> None:
     assert bad(world) == []
     said = world.drwa("doctor")
     assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["good"] * 8
+    assert [line.split()[0] for line in said.out.splitlines()[3:]] == ["good"] * 8
 
 
 # What leaves DRWA without effect: (how to get there, what doctor says, its advice).
