@@ -370,18 +370,14 @@ class Base:
         def test_clamp_is_the_applications(self) -> None:
             """Where the kernel does not tune buffers, which raises it in any case."""
             Path("/proc/sys/net/ipv4/tcp_moderate_rcvbuf").write_text("0")
-            for clamp, grows in (None, True), (50_000, False):
-                self.set_lambda(0)
-                application = self.download(self.server())
-                self.loop.run(3 * RTT_S)
-                if clamp:
-                    application.clamp(clamp)
-                self.set_lambda(150)
-                self.loop.run(SETTLED_S)
-                self.assertEqual(application.buffer == GOVERNED_RMEM, grows)
-                self.assertEqual(application.window_clamp == clamp, not grows)
-                application.close()
-                self.loop.run(1)
+            clamp = 50_000
+            application = self.download(self.server())
+            self.loop.run(3 * RTT_S)
+            application.clamp(clamp)
+            self.set_lambda(150)
+            self.loop.run(SETTLED_S)
+            self.assertNotEqual(application.buffer, GOVERNED_RMEM)
+            self.assertEqual(application.window_clamp, clamp)
 
         def test_counters(self) -> None:
             """A connection is counted once, and only where it is governed."""
