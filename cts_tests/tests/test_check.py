@@ -7,6 +7,7 @@ pytest is the real one, on small files; run-tests is a script that leaves Surefi
 import importlib.machinery
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -158,3 +159,61 @@ def test_the_end(
     passed, failed = text.count("test_good"), text.count("test_bad") + (text == "")
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == f"in all: {passed} passed, {failed} failed, 0 could not run here"
+
+
+def lanes(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch, **ends: Callable[[], object]
+) -> list[str]:
+    """Has all that is run tell its name, and end as it should or as the keywords say."""
+    ran: list[str] = []
+
+    def stand_in(name: str, value: object) -> None:
+        def run(*arguments: object) -> object:
+            ran.append(" ".join([name, *(str(each) for each in arguments[:1])]))
+            return ends[name]() if name in ends else value
+
+        monkeypatch.setattr(check, name, run)
+
+    for name in ("lint", "patch_checks"):
+        stand_in(name, [True, True])
+    for name in ("java_tests", "host_tests"):
+        stand_in(name, {name: (3, 0, [])})
+    stand_in("tests", (5, 0, []))
+    monkeypatch.setattr(sys, "argv", ["check"])
+    return ran
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("", None),
+        ("lint", [True, False]),
+        ("patch_checks", [False, True]),
+        ("java_tests", {"Android": (3, 1, [])}),
+        ("host_tests", {"host": (3, 1, [])}),
+        ("tests", (5, 1, [])),
+    ],
+)
+def test_a_failure_in_either_lane_counts(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, end: object
+) -> None:
+    ran = lanes(check, monkeypatch, **({name: lambda: end} if name else {}))
+    assert check.main() == (1 if name else 0)
+    everything = ["lint", "patch_checks", "host_tests", f"tests {check.TOP / 'out/tests.xml'}"]
+    everything += [f"java_tests {android}" for android in check.API_LEVELS]
+    assert sorted(ran) == sorted(everything)
+
+
+def test_an_interrupt_starts_nothing_more(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    # The other lane is at its first task until nothing more is to be started.
+    ran = lanes(check, monkeypatch, lint=lambda: check.stopped.wait() and [], tests=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        check.main()
+    assert "patch_checks" not in ran and not [each for each in ran if "14" in each]
+    assert check.run("more", ["touch", "made"]) is False
+    assert not (check.TOP / "made").exists()
