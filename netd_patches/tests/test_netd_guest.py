@@ -89,7 +89,7 @@ while connection.recv(65536):
 """
 
 
-@pytest.fixture(scope="module", params=["6.12", "6.1"])
+@pytest.fixture(scope="module", params=["6.12", pytest.param("6.1", marks=pytest.mark.lines)])
 def line(request: pytest.FixtureRequest) -> str:
     assert isinstance(request.param, str)
     return request.param

@@ -63,7 +63,7 @@ def run(line: str, flavour: str) -> Report:
     return results
 
 
-@pytest.fixture(scope="module", params=["6.12", "6.1"])
+@pytest.fixture(scope="module", params=["6.12", pytest.param("6.1", marks=pytest.mark.lines)])
 def report(request: pytest.FixtureRequest) -> Report:
     return run(request.param, "drwa")
 

@@ -36,7 +36,9 @@ def compiled(name: str, folder: Path) -> Path:
     return output
 
 
-@pytest.fixture(scope="module", params=["6.12 debug", "6.1 drwa"])
+@pytest.fixture(
+    scope="module", params=["6.12 debug", pytest.param("6.1 drwa", marks=pytest.mark.lines)]
+)
 def tap(
     request: pytest.FixtureRequest, script: Script, tmp_path_factory: pytest.TempPathFactory
 ) -> Tap:
