@@ -12,14 +12,14 @@ NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-
 TESTED_WITH := aapt android-framework-res checkpolicy clang golang-github-google-blueprint-dev kati \
 	libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
 
-.PHONY: help demo e2e test test-all test-lines test-arch mutate lint kernels packages clean
+.PHONY: help demo e2e test test-all test-lines test-arch mutate lint kernels other-kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
 	@echo 'make e2e                the whole chain, from a carrier'"'"'s XML to packets: out/e2e.html'
 	@echo 'make test               linters, patch checks and all tests'
-	@echo 'make test-all           those, and test-lines: what a change of kernel/ is worth'
-	@echo 'make test-lines         the same on the other kernel lines, 6.1, 5.10 and the newest'
+	@echo 'make test-all           the same on all kernel lines, the debug kernel and Android 14 to 16; some hours'
+	@echo 'make test-lines         the tests of the other kernel lines alone, and of the debug kernel'
 	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
 	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'
 	@echo 'make lint               linters alone'
@@ -39,15 +39,12 @@ test: kernels
 	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)
 	@$(CHECK)
 
-test-all: test test-lines
+test-all: kernels other-kernels
+	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)
+	@$(CHECK) --all
 
-test-lines: packages
+test-lines: other-kernels
 	@kernel/lab/packages $(TESTED_WITH)
-	@$(LAB) kernel build --kernel 6.1 --flavour all
-	@$(LAB) kernel build --kernel 5.10 --flavour drwa
-	@$(LAB) kernel build --kernel 5.10 --flavour base
-	@$(LAB) kernel build --kernel 7.3 --flavour drwa
-	@$(LAB) kernel build --kernel 7.3 --flavour base
 	@$(CHECK) --lines
 
 test-arch: packages
@@ -65,7 +62,16 @@ lint: packages
 	@$(CHECK) --lint
 
 kernels: packages
-	@$(LAB) kernel build --kernel 6.12 --flavour all
+	@$(LAB) kernel build --kernel 6.12 --flavour base
+	@$(LAB) kernel build --kernel 6.12 --flavour drwa
+
+other-kernels: packages
+	@$(LAB) kernel build --kernel 6.12 --flavour debug
+	@$(LAB) kernel build --kernel 6.1 --flavour all
+	@$(LAB) kernel build --kernel 5.10 --flavour drwa
+	@$(LAB) kernel build --kernel 5.10 --flavour base
+	@$(LAB) kernel build --kernel 7.3 --flavour drwa
+	@$(LAB) kernel build --kernel 7.3 --flavour base
 
 packages:
 	@kernel/lab/packages

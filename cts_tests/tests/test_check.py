@@ -58,12 +58,12 @@ def test_pytest_that(check: ModuleType, tmp_path: Path, name: str) -> None:
     # What an earlier run left says nothing.
     (tmp_path / "out").mkdir()
     (tmp_path / "out/tests.xml").write_text("<testsuite><testcase name='old'/></testsuite>")
-    assert check.tests(tmp_path / "out/tests.xml") == result
+    assert check.tests(tmp_path / "out/tests.xml", ["test_it.py"]) == result
 
 
 def test_pytest_with_wrong_arguments(check: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(PASSES)
-    assert check.tests(tmp_path / "out/tests.xml", "--nosuch") == (0, 1, [])
+    assert check.tests(tmp_path / "out/tests.xml", ["test_it.py"], "--nosuch") == (0, 1, [])
 
 
 def run_tests(top: Path, reports: dict[str, str], code: int = 0) -> None:
@@ -154,7 +154,9 @@ def test_the_end(
     (tmp_path / "test_it.py").write_text(text)
     monkeypatch.setattr(sys, "argv", ["check", "--lines"])
     # That of a line's tests; no test here has the mark.
-    monkeypatch.setattr(check, "tests", lambda report, *_, run=check.tests: run(report))
+    monkeypatch.setattr(
+        check, "tests", lambda report, folders, *_, run=check.tests: run(report, folders)
+    )
     assert check.main() == code
     passed, failed = text.count("test_good"), text.count("test_bad") + (text == "")
     last = capsys.readouterr().out.splitlines()[-1]
@@ -199,9 +201,33 @@ def test_a_failure_in_either_lane_counts(
 ) -> None:
     ran = lanes(check, monkeypatch, **({name: lambda: end} if name else {}))
     assert check.main() == (1 if name else 0)
-    everything = ["lint", "patch_checks", "host_tests", f"tests {check.TOP / 'out/tests.xml'}"]
-    everything += [f"java_tests {android}" for android in check.API_LEVELS]
+    everything = ["lint", "patch_checks", "java_tests 15", "host_tests"]
+    everything += [f"tests {check.TOP / 'out'}/tests{part}.xml" for part in ("", "-end-to-end")]
     assert sorted(ran) == sorted(everything)
+
+
+def test_all_has_every_release_and_mark(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = lanes(check, monkeypatch)
+    marks: list[tuple[object, ...]] = []
+
+    def tests(*arguments: object) -> tuple[int, int, list[str]]:
+        marks.append(arguments[2:])
+        return 1, 0, []
+
+    monkeypatch.setattr(check, "tests", tests)
+    monkeypatch.setattr(sys, "argv", ["check", "--all"])
+    assert check.main() == 0
+    assert {f"java_tests {android}" for android in check.API_LEVELS} < set(ran)
+    assert marks == [("-m", ""), ("-m", "")]
+
+
+def test_classes_are_compiled_by_one_at_a_time(
+    check: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = lanes(check, monkeypatch, host_tests=lambda: {})
+    assert check.main() == 0
+    assert ran.index("java_tests 15") < ran.index("host_tests") < len(ran) - 1
+    assert ran[-1].endswith("end-to-end.xml")
 
 
 def test_an_interrupt_starts_nothing_more(
@@ -214,6 +240,6 @@ def test_an_interrupt_starts_nothing_more(
     ran = lanes(check, monkeypatch, lint=lambda: check.stopped.wait() and [], tests=interrupted)
     with pytest.raises(KeyboardInterrupt):
         check.main()
-    assert "patch_checks" not in ran and not [each for each in ran if "14" in each]
+    assert "patch_checks" not in ran and "host_tests" not in ran
     assert check.run("more", ["touch", "made"]) is False
     assert not (check.TOP / "made").exists()

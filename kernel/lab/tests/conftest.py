@@ -13,7 +13,7 @@ from drwalab.kernels import KernelMissing
 from drwalab.sources import KERNEL_DIR, read_lines
 from drwalab.spec import RunSpec
 
-# Every kernel line; make test runs 6.12 alone, make test-lines the others.
+# Every kernel line; make test runs 6.12, make test-lines the others.
 LINES = [
     pytest.param(name, marks=[] if name == "6.12" else [pytest.mark.lines]) for name in read_lines()
 ]

@@ -44,7 +44,8 @@ def debug(scheme: str, kernel: str, options: dict[str, Any]) -> RunSpec:
     return replace(spec.parse(scheme, LINK | {"kernel": kernel} | options), flavour="debug")
 
 
-@pytest.mark.parametrize("kernel", ["6.12", pytest.param("6.1", marks=pytest.mark.lines)])
+@pytest.mark.lines
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
 def test_scenarios_leave_the_log_empty(kernel: str) -> None:
     specs = [debug(scheme, kernel, options) for scheme, options in SCENARIOS.values()]
     needs_kernels(specs)

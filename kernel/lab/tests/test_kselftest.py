@@ -37,7 +37,11 @@ def compiled(name: str, folder: Path) -> Path:
 
 
 @pytest.fixture(
-    scope="module", params=["6.12 debug", pytest.param("6.1 drwa", marks=pytest.mark.lines)]
+    scope="module",
+    params=[
+        "6.12 drwa",
+        *(pytest.param(name, marks=pytest.mark.lines) for name in ("6.12 debug", "6.1 drwa")),
+    ],
 )
 def tap(
     request: pytest.FixtureRequest, script: Script, tmp_path_factory: pytest.TempPathFactory

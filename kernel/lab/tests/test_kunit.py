@@ -12,7 +12,8 @@ pytestmark = pytest.mark.guest
 CASES = re.findall(r"KUNIT_CASE\((\w+)\)", (SRC / "net" / "ipv4" / "tcp_drwa_test.c").read_text())
 
 
-@pytest.mark.parametrize("kernel", ["6.12", pytest.param("6.1", marks=pytest.mark.lines)])
+@pytest.mark.lines
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
 def test_kunit(script: Script, kernel: str) -> None:
     """Every case is reported, and as passed; the guest's kernel has nothing to add."""
     done = script(":", kernel, "debug", parameters="kunit.enable=1 kunit.filter_glob=tcp_drwa*")
