@@ -20,7 +20,10 @@ TRACES = sorted(FOLDER.glob("*.down"))
 MISSED = {
     ("lumos-5g-drive-22", "150ms"): {"p95 RTT of the static limit's": 0.961},
     ("ucc-5g-drive-0227", "40ms"): {"p95 RTT of the static limit's": 0.701},
-    ("ucc-5g-drive-0227", "150ms"): {"goodput of a BBR sender's": 0.872},
+    ("ucc-5g-drive-0227", "150ms"): {
+        "goodput of a BBR sender's": 0.872,
+        "p95 RTT of the static limit's": 0.979,
+    },
 }
 
 
