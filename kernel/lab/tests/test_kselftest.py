@@ -9,7 +9,7 @@ import pytest
 
 from conftest import SRC, Script
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 SELFTESTS = SRC / "tools" / "testing" / "selftests" / "net"
 SCRIPT = SELFTESTS / "tcp_drwa.sh"

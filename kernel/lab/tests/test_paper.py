@@ -12,7 +12,7 @@ from drwalab import cases, pool
 from drwalab.output import link_label
 from drwalab.results import settled
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 Result = dict[str, Any]
 
