@@ -18,7 +18,7 @@ help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
 	@echo 'make e2e                the whole chain, from a carrier'"'"'s XML to packets: out/e2e.html'
 	@echo 'make test               linters, patch checks and all tests'
-	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 16; two hours'
+	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 16'
 	@echo 'make test-lines         the tests of the other kernel lines alone, and of the debug kernel'
 	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
 	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'
