@@ -242,7 +242,7 @@ def test_an_interrupt_starts_nothing_more(
         raise KeyboardInterrupt
 
     # The other lane is at its first task until nothing more is to be started.
-    ran = lanes(check, monkeypatch, lint=lambda: check.stopped.wait() and [], tests=interrupted)
+    ran = lanes(check, monkeypatch, lint=lambda: check.stopped.wait(30) and [], tests=interrupted)
     monkeypatch.setattr(sys, "argv", ["check", "--all"])
     with pytest.raises(KeyboardInterrupt):
         check.main()
