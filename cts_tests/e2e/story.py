@@ -557,7 +557,7 @@ class Story:
     def _stock_wifi(self, number: int) -> list[Check]:
         """A full queue, a window that leaves it full, and no work of DRWA's for that."""
         begin, end = STEPS[number].at_s + 1, _end_of(number)
-        rounds = self.values("TCPDrwaRounds", begin, end)
+        rounds = self.values(f"rounds:{WIFI}", begin, end)
         return [
             _at_least("RTT", "ms", self.rtt(number), 0.7 * WIFI_FULL_MS),
             _at_least("window", "kB", self.window_kb(number), 2 * WIFI_BUFFER_BYTES / 1e3),
@@ -568,7 +568,7 @@ class Story:
         ]
 
     def _all_off(self, number: int) -> list[Check]:
-        ends = {name: changes[-1][1] for name, changes in self.watched.items() if name[0] != "T"}
+        ends = {name: changes[-1][1] for name, changes in self.watched.items() if ":" not in name}
         on = [f"{name} {_lambda(value)}" for name, value in ends.items() if value]
         return [Check("interfaces that are on at the end", "none", ", ".join(on) or "none", not on)]
 
@@ -593,11 +593,7 @@ class Story:
                 }
                 for number, judged in enumerate(self.judged)
             ],
-            "lambdas": {
-                name: changes
-                for name, changes in self.watched.items()
-                if not name.startswith("TCP")
-            },
+            "lambdas": {name: changes for name, changes in self.watched.items() if ":" not in name},
             "rtt": {
                 "t_s": [round(float(x), 4) for x in self.probe_s],
                 "ms": [round(float(x), 3) for x in self.rtt_ms],

@@ -45,6 +45,7 @@ MAX_SCALE = 14
 GOVERNED_RMEM = 16 << 20
 GOVERNED_SCALE = 9
 CLASSIC = Path("/sys/module/tcp_drwa/parameters/classic")
+IPV4 = Path("/proc/sys/net/ipv4")
 
 
 def setUpModule() -> None:
@@ -66,8 +67,7 @@ class Base:
         version: int
 
         def setUp(self) -> None:
-            Path("/proc/sys/net/ipv4/tcp_rmem").write_text(TCP_RMEM)
-            Path("/proc/sys/net/ipv4/tcp_moderate_rcvbuf").write_text("1")
+            (IPV4 / "tcp_rmem").write_text(TCP_RMEM)
             self.loop = Loop()
             self.servers: list[Server] = []
             self.cell = self.interface("rmnet_test0", 1)
@@ -90,12 +90,25 @@ class Base:
             self.addCleanup(CLASSIC.write_text, CLASSIC.read_text())
             CLASSIC.write_text(value)
 
-        def counters(self) -> dict[str, int]:
-            """DRWA's, of this network name space."""
-            lines = Path("/proc/net/netstat").read_text().splitlines()
-            names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
-            found = zip(names, values, strict=True)
-            return {name: int(value) for name, value in found if name.startswith("TCPDrwa")}
+        def set_sysctl(self, name: str, value: int) -> None:
+            """Below net.ipv4, until the test ends."""
+            file = IPV4 / name
+            if not file.exists():
+                self.skipTest(f"no {file}")
+            self.addCleanup(file.write_text, file.read_text())
+            file.write_text(str(value))
+
+        def line(self, interface: Interface | None = None) -> dict[str, str]:
+            """What /proc/net/tcp_drwa says of an interface."""
+            name = (interface or self.cell).name
+            lines = Path("/proc/net/tcp_drwa").read_text().splitlines()
+            (found,) = (line.split() for line in lines if line.split()[0] == name)
+            return dict(pair.split("=", 1) for pair in found[1:])
+
+        def counters(self, interface: Interface | None = None) -> dict[str, int]:
+            """Of an interface: connections, rounds and capped segments."""
+            line = self.line(interface)
+            return {key: int(line[key]) for key in ("sockets", "rounds", "capped")}
 
         def application(self) -> Application:
             application = Application(self.loop, self.version)
@@ -193,11 +206,14 @@ class Base:
         def test_base_of_the_handshake(self) -> None:
             """Of segments as small as these, TCP takes no RTT; the SYN's is there all the same."""
             self.set_lambda(150)
-            before = self.counters()["TCPDrwaSockets"]
-            server = Server(self.cell, self.version, 8100, segment=60)
-            self.download(server)
-            self.loop.run(4 * RTT_S)
-            self.assertEqual(self.counters()["TCPDrwaSockets"], before + 1)
+            for opens in Application.connect, Application.accept:
+                before = self.counters()["sockets"]
+                server = Server(self.cell, self.version, 8100, segment=60)
+                application = self.application()
+                opens(application, server)
+                self.loop.run(5 * RTT_S)
+                self.assertEqual(self.counters()["sockets"], before + 1)
+                application.close()
 
         def test_rate_rises(self) -> None:
             """Far beyond what the buffer had room for when the window was first held."""
@@ -316,16 +332,28 @@ class Base:
             self.assertGreater(len(repeated), 3)
 
         def test_reader_that_pauses(self) -> None:
-            """The window stays the law's, for the buffer has room, and is not shut meanwhile."""
-            self.set_lambda(150)
-            server = self.server()
-            application = self.download(server)
-            self.loop.run(SETTLED_S)
-            application.pause()
-            self.assert_law(server, 150)
-            application.read()
-            self.loop.run(1)
-            self.assert_law(server, 150)
+            """It leaves a window unread at least, and no more than with Linux's own."""
+            unread: dict[int, list[int]] = {0: [], 150: []}
+            for hundredths in unread:
+                self.set_lambda(hundredths)
+                server = self.server()
+                application = self.download(server)
+                self.loop.run(SETTLED_S)
+                for _ in range(3):
+                    application.pause()
+                    # Until the buffer is full.
+                    self.loop.run(8)
+                    left = server.offers[-1].acked - application.read_bytes
+                    unread[hundredths].append(left)
+                    application.read()
+                    self.loop.run(1)
+                application.close()
+                self.loop.run(1)
+            self.check_right_edges()
+            for stock, governed in zip(unread[0], unread[150], strict=True):
+                self.assertGreater(governed, self.law(server, 150))
+                self.assertLessEqual(governed, 1.02 * stock)
+            self.assertLess(unread[150][0], 8 * self.law(server, 150))
 
         def test_without_timestamps(self) -> None:
             """One-way delay cannot be told, so the connection stays Linux's."""
@@ -361,27 +389,99 @@ class Base:
         def test_buffer_and_clamp_grow_together(self) -> None:
             """A buffer without the clamp would hold the window to what it was before."""
             self.set_lambda(150)
-            application = self.download(self.server())
+            server = self.server()
+            application = self.download(server)
             self.loop.run(SETTLED_S)
-            self.assertEqual(application.buffer, GOVERNED_RMEM)
+            self.cell.link.rate_bps = 8 * RATE_BPS
+            self.loop.run(SETTLED_S)
+            law = self.law(server, 150)
+            self.assertGreater(application.buffer, 2 * law)
             # Overhead takes up to three quarters of a buffer.
-            self.assertGreaterEqual(application.window_clamp, GOVERNED_RMEM / 4)
+            self.assertGreaterEqual(application.window_clamp, application.buffer / 4)
+            self.assertGreaterEqual(application.window_clamp, 2 * law)
+
+        def test_buffer_grows_with_use(self) -> None:
+            """A window twice and the overhead; not what the kernel could have."""
+            self.set_lambda(150)
+            server = self.server()
+            application = self.download(server)
+            self.loop.run(3 * SETTLED_S)
+            self.assertLess(application.buffer, GOVERNED_RMEM / 16)
+
+        def test_buffer_stays(self) -> None:
+            """Where the kernel shall not tune buffers, it is what tcp_rmem says."""
+            self.set_sysctl("tcp_moderate_rcvbuf", 0)
+            self.set_lambda(300)
+            server = self.server()
+            application = self.download(server)
+            self.loop.run(4 * RTT_S)
+            before = application.buffer, application.window_clamp
+            self.loop.run(SETTLED_S)
+            self.assertEqual((application.buffer, application.window_clamp), before)
 
         def test_clamp_is_the_applications(self) -> None:
-            """Where the kernel does not tune buffers, which raises it in any case."""
-            Path("/proc/sys/net/ipv4/tcp_moderate_rcvbuf").write_text("0")
-            clamp = 50_000
+            """Until the kernel's own tuning raises it, which ends with the growth of the rate."""
+            clamp = 60_000
             application = self.download(self.server())
-            self.loop.run(3 * RTT_S)
-            application.clamp(clamp)
-            self.set_lambda(150)
             self.loop.run(SETTLED_S)
-            self.assertNotEqual(application.buffer, GOVERNED_RMEM)
+            application.clamp(clamp)
+            self.set_lambda(300)
+            self.loop.run(SETTLED_S)
             self.assertEqual(application.window_clamp, clamp)
+
+        def test_shrinking_allowed(self) -> None:
+            """The right edge stays also where the kernel may move it back; DRAIN lowers windows."""
+            server = self.settled(300)
+            self.set_sysctl("tcp_shrink_window", 1)
+            self.set_lambda(125)
+            self.loop.run(10)
+            self.check_right_edges()
+            self.assert_law(server, 125, more=ROOM)
+
+        def test_timestamps_go(self) -> None:
+            """A server that sends none any more is left alone, and comes back with them."""
+            server = self.settled(150)
+            self.assert_law(server, 150)
+            server.use_timestamps(False)
+            self.loop.run(SETTLED_S)
+            self.assert_stock(server)
+            server.use_timestamps(True)
+            self.loop.run(20)
+            self.assertLess(self.window(server), 2 * self.law(server, 150))
+
+        def test_one_queue(self) -> None:
+            """Two interfaces of one radio, as with 464xlat, and a download on each."""
+            stacked = self.interface("v4-rmnet_test0", 3)
+            stacked.link = self.cell.link
+            for interface in self.cell, stacked:
+                interface.queue.write_text("7")
+                self.set_lambda(150, interface)
+            servers = [self.server(), self.server(stacked)]
+            for server in servers:
+                self.download(server)
+                self.loop.run(3 * SETTLED_S)
+            now_us = self.loop.now_us
+            self.loop.run(10)
+            for server in servers:
+                rtts_us = [rtt_us for at_us, rtt_us in server.rtts_us if at_us > now_us]
+                self.assertLess(statistics.median(rtts_us) / 1e6, 1.75 * RTT_S)
+
+        def test_queue_of_its_own(self) -> None:
+            """The default, and what an interface that comes again has."""
+            gone = Interface(self.loop, "rmnet_test1", 3, Link(RATE_BPS, RTT_S))
+            self.assertEqual(gone.queue.read_text(), "0\n")
+            gone.queue.write_text("7")
+            self.set_lambda(150, gone)
+            self.assertEqual(self.line(gone)["queue"], "7")
+            gone.close()
+            again = self.interface("rmnet_test1", 3)
+            self.assertEqual(self.line(again)["queue"], "0")
+            self.assertEqual(self.line(again)["lambda"], "0")
 
         def test_counters(self) -> None:
             """A connection is counted once, and only where it is governed."""
             before = self.counters()
+            wifi = self.counters(self.wifi)
             self.set_lambda(150)
             self.download(self.server())
             self.download(self.server(self.wifi))
@@ -391,11 +491,26 @@ class Base:
             self.download(self.server())
             self.loop.run(SETTLED_S)
             two = self.counters()
-            found = [each["TCPDrwaSockets"] - before["TCPDrwaSockets"] for each in (one, two)]
+            found = [each["sockets"] - before["sockets"] for each in (one, two)]
             self.assertEqual(found, [1, 2])
-            for name in "TCPDrwaRounds", "TCPDrwaCapped":
+            for name in "rounds", "capped":
                 self.assertGreater(one[name], before[name] + 10)
                 self.assertGreater(two[name], one[name] + 10)
+            self.assertEqual(self.counters(self.wifi), wifi)
+
+        def test_histograms(self) -> None:
+            """Most rounds are in the bins of the path's RTT and of half as long a queue."""
+            self.settled(150)
+            self.loop.run(SETTLED_S)
+            line = self.line()
+            for key, expected_s in ("rtt_us", RTT_S), ("delay_us", RTT_S / 2):
+                bins = [int(count) for count in line[key].split(",")]
+                # Bin 0 holds what is less than 1024 us, each other one twice as much.
+                expected = (int(expected_s * 1e6) >> 10).bit_length()
+                near = sum(bins[expected - 1 : expected + 2])
+                self.assertGreater(near, 0.7 * sum(bins))
+                self.assertLessEqual(sum(bins), int(line["rounds"]))
+                self.assertGreater(sum(bins), 0.7 * int(line["rounds"]))
 
         def test_accepted(self) -> None:
             self.set_lambda(150)
@@ -412,7 +527,13 @@ class Base:
             self.download(servers[1])
             self.download(servers[2])
             self.loop.run(1)
-            stock, elsewhere, governed = (server.phone_scale for server in servers)
+            # A SYN without timestamps opens what stands aside.
+            self.set_sysctl("tcp_timestamps", 0)
+            servers.append(self.server(timestamps=False))
+            self.download(servers[3])
+            self.loop.run(1)
+            stock, elsewhere, governed, aside = (server.phone_scale for server in servers)
+            self.assertEqual(stock, aside)
             self.assertEqual(stock, elsewhere)
             assert governed is not None
             self.assertGreaterEqual(governed, GOVERNED_SCALE)

@@ -183,6 +183,11 @@ class Interface:
         """λ's file, which a kernel without DRWA lacks."""
         return Path(f"/proc/sys/net/ipv4/conf/{self.name}/tcp_drwa_lambda")
 
+    @property
+    def queue(self) -> Path:
+        """The file with the number of the queue that it shares with others."""
+        return self.knob.with_name("tcp_drwa_queue")
+
     def send(self, packet: bytes) -> None:
         """Gives the phone a packet, now."""
         os.write(self._file, packet)
@@ -266,6 +271,11 @@ class Server:
     def rate(self) -> float:
         """What the link can carry of the stream, bytes/s."""
         return self.link.rate_bps / 8 * self.mss / self.interface.mtu
+
+    def use_timestamps(self, timestamps: bool) -> None:
+        """Goes on with timestamps or without them, whatever the handshake said."""
+        self.timestamps = timestamps
+        self._template = b""
 
     def connect(self, phone_port: int) -> None:
         """Opens the connection to a socket of the phone's that listens."""

@@ -121,7 +121,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
     ),
     "no reset when LTE goes": (_change(story.LTE, "LTE goes", 1.0, 0), {"LTE goes"}),
     "an interface that stays on": (_add(story.LTE, 159.0, 150), {"Airplane mode"}),
-    "rounds on Wi-Fi": (_add("TCPDrwaRounds", 50.0, 10**6), {"LTE goes"}),
+    "rounds on Wi-Fi": (_add(f"rounds:{story.WIFI}", 50.0, 10**6), {"LTE goes"}),
     "a write on Wi-Fi": (_says("SIM swap", "- rmnet0 λ", "- wlan0 λ"), {"SIM swap"}),
     "an error of netd's": (_says("Back to LTE", "errors: 0", "errors: 1"), {"Back to LTE"}),
     "a network that stays": (

@@ -20,6 +20,7 @@ from drwalab.machine import machine
 from drwalab.picture import picture
 from drwalab.report import report
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
+from drwalab.symbols import symbols
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, or make one.")
@@ -32,6 +33,7 @@ app.command()(demo)
 app.command()(machine)
 app.command()(report)
 app.command()(picture)
+kernel_app.command()(symbols)
 
 
 @app.callback()

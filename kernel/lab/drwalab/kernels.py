@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -237,9 +238,8 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
     kernel = _find(recipe)
     if kernel is not None:
         return kernel
-    # The lab's guests of a line take objects from each other.
     apart = "" if flavour in GUESTS else f"-{flavour}"
-    with locked(f"build-{line}{apart}", log):
+    with tree_lock(f"{line}{apart}", log):
         kernel = _find(recipe)
         if kernel is not None:
             return kernel
@@ -254,6 +254,25 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         if FLAVOURS[flavour].arch != "um":
             _check_series(tree, recipe, log)
         return _install(tree, recipe)
+
+
+def built_tree(line: str, flavour: str, log: Log, *targets: str) -> tuple[Path, Recipe]:
+    """Where a guest's kernel was compiled, and make's targets there; the caller holds its lock."""
+    source = get_source(get_line(line), log)
+    recipe = make_recipe(source, flavour)
+    tree = _prepare_tree(source, recipe, log)
+    image = FLAVOURS[flavour].image
+    if not (tree / image).exists():
+        _configure(tree, recipe)
+        targets = (image, *targets)
+    for target in targets:
+        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", target], recipe, log)
+    return tree, recipe
+
+
+def tree_lock(line: str, log: Log) -> AbstractContextManager[None]:
+    """The guests of a line take objects from each other."""
+    return locked(f"build-{line}", log)
 
 
 def _check_series(tree: Path, recipe: Recipe, log: Log) -> None:

@@ -68,7 +68,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             },
         },
         "drwa": _rounds(folder / "trace", records, start_us),
-        "counters": {k: v for k, v in counters.items() if "drwa" in k.lower()},
+        "counters": drwa_counters(folder / "tcp_drwa"),
         "provenance": {
             "kernel_release": kernel.release,
             "debian_version": kernel.debian_version,
@@ -299,6 +299,19 @@ def tcp_counters(netstat: str) -> dict[str, int]:
     """The TcpExt counters of /proc/net/netstat."""
     names, values = (line.split()[1:] for line in netstat.splitlines() if line.startswith("TcpExt"))
     return {name: int(value) for name, value in zip(names, values, strict=True)}
+
+
+def drwa_counters(path: Path) -> dict[str, int]:
+    """What /proc/net/tcp_drwa counts, of all interfaces; nothing where the kernel lacks DRWA."""
+    if not path.exists():
+        return {}
+    interfaces = [
+        dict(pair.split("=", 1) for pair in line.split()[1:])
+        for line in path.read_text().splitlines()
+    ]
+    return {
+        key: sum(int(each[key]) for each in interfaces) for key in ("sockets", "rounds", "capped")
+    }
 
 
 def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]] | None:

@@ -1198,6 +1198,8 @@ static void finish(void)
 	}
 	enter("phone");
 	copy_file("/proc/self/net/netstat", "netstat");
+	if (!access("/proc/self/net/tcp_drwa", F_OK))
+		copy_file("/proc/self/net/tcp_drwa", "tcp_drwa");
 	if (spec.trace) {
 		write_file("/sys/kernel/tracing/tracing_on", "0");
 		copy_file("/sys/kernel/tracing/trace", "trace");

@@ -64,11 +64,50 @@ fails phone test -e $conf/dummy0
 phone ip link add dummy0 type dummy
 is $conf/dummy0/tcp_drwa_lambda 0
 """,
+    "no name, no knob": """
+phone ip link add dummy0 type dummy
+phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
+if phone ip link set dummy0 name all; then
+	fails phone grep '^all ' /proc/net/tcp_drwa
+	phone ip link set all name dummy0
+	is $conf/dummy0/tcp_drwa_lambda 0
+else
+	is $conf/dummy0/tcp_drwa_lambda 200
+fi
+""",
+    "one queue": """
+phone ip link add dummy0 type dummy
+is $conf/rmnet0/tcp_drwa_queue 0
+for each in rmnet0 dummy0; do phone sh -c "echo 7 > $conf/$each/tcp_drwa_queue"; done
+for bad in -1 2147483648 text 1.5; do
+	fails phone sh -c "/bin/echo '$bad' > $conf/dummy0/tcp_drwa_queue" 2>error
+	grep -q 'Invalid argument' error
+	is $conf/dummy0/tcp_drwa_queue 7
+done
+[ "$(phone stat -c '%a %u %g' $conf/dummy0/tcp_drwa_queue)" = '644 0 0' ]
+phone ip link set dummy0 name other0
+is $conf/other0/tcp_drwa_queue 7
+phone ip link del other0
+is $conf/rmnet0/tcp_drwa_queue 7
+""",
+    "what it does": """
+writes 125 125
+phone sh -c "echo 7 > $conf/rmnet0/tcp_drwa_queue"
+bins='[0-9]*\\(,[0-9]*\\)\\{13\\}'
+line="^rmnet0 lambda=125 queue=7 sockets=0 rounds=0 capped=0 delay_us=$bins rtt_us=$bins\\$"
+phone grep "$line" /proc/net/tcp_drwa
+phone ip link add dummy0 type dummy
+phone grep '^dummy0 lambda=0 queue=0 ' /proc/net/tcp_drwa
+fails phone grep '^lo ' /proc/net/tcp_drwa
+fails phone grep '^rmnet0 ' /proc/1/net/tcp_drwa
+""",
     "goes with the interface": """
 phone ip link add dummy0 type dummy
 phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
+phone grep '^dummy0 lambda=200 ' /proc/net/tcp_drwa
 phone ip link del dummy0
 fails phone test -e $conf/dummy0
+fails phone grep '^dummy0 ' /proc/net/tcp_drwa
 phone ip link add dummy0 type dummy
 is $conf/dummy0/tcp_drwa_lambda 0
 phone sh -c "echo 200 > $conf/dummy0/tcp_drwa_lambda"
@@ -80,6 +119,7 @@ fails phone test -e $conf/dummy0
 ip netns add short
 ip -n short link add dummy0 type dummy
 ip netns exec short sh -c "echo 300 > $conf/dummy0/tcp_drwa_lambda"
+ip netns exec short sh -c "echo 7 > $conf/dummy0/tcp_drwa_queue"
 ip netns del short
 """,
 }
@@ -118,15 +158,15 @@ def test_knob(run: Run, monkeypatch: pytest.MonkeyPatch, name: str, kernel: str)
 @pytest.mark.parametrize("ipv6", [False, True])
 @pytest.mark.parametrize("scheme", ["drwa", "drwa-classic"])
 def test_governed(run: Run, scheme: str, kernel: str, ipv6: bool) -> None:
-    """Rounds in the tracepoint, counters in /proc/net/netstat, and a queue that shows it."""
+    """Rounds in the tracepoint, counters in /proc/net/tcp_drwa, and a queue that shows it."""
     stock = run("stock", **SHORT, kernel=kernel, ipv6=ipv6)
     assert stock["drwa"] is None or not stock["drwa"]["t_s"]
     assert set(stock["counters"].values()) == {0}
     governed = run(scheme, **SHORT, kernel=kernel, ipv6=ipv6)
     rounds = governed["drwa"]
-    assert governed["counters"]["TCPDrwaSockets"] == 1
-    assert governed["counters"]["TCPDrwaRounds"] == len(rounds["t_s"]) > 20
-    assert governed["counters"]["TCPDrwaCapped"] > 100
+    assert governed["counters"]["sockets"] == 1
+    assert governed["counters"]["rounds"] == len(rounds["t_s"]) > 20
+    assert governed["counters"]["capped"] > 100
     assert set(rounds["flow"]) == {0}
     assert min(rounds["rtt_min_ms"]) == pytest.approx(20, abs=3)
     assert governed["rtt_ms"]["p50"] == pytest.approx(governed["lambda"] * 20, rel=0.2)

@@ -40,10 +40,15 @@ end
 """
 
 NETSTAT = """\
-TcpExt: SyncookiesSent TCPToZeroWindowAdv TCPDrwaRounds
-TcpExt: 0 2 17
+TcpExt: SyncookiesSent TCPToZeroWindowAdv
+TcpExt: 0 2
 IpExt: InNoRoutes
 IpExt: 0
+"""
+
+TCP_DRWA = """\
+rmnet0 lambda=125 queue=7 sockets=2 rounds=17 capped=300 delay_us=9,8 rtt_us=0,17
+wlan0 lambda=0 queue=0 sockets=1 rounds=3 capped=4 delay_us=3,0 rtt_us=3,0
 """
 
 ROUND = (
@@ -57,6 +62,7 @@ ROUND = (
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "raw").write_text(RAW)
     (tmp_path / "netstat").write_text(NETSTAT)
+    (tmp_path / "tcp_drwa").write_text(TCP_DRWA)
     return tmp_path
 
 
@@ -101,7 +107,7 @@ def test_numbers(folder: Path) -> None:
     assert result["utilisation"] == 0.68
     assert result["upload_goodput_mbps"] == 1.0
     assert (result["retransmits"], result["zero_windows"], result["queue_drops"]) == (4, 2, 4)
-    assert result["counters"] == {"TCPDrwaRounds": 17}
+    assert result["counters"] == {"sockets": 3, "rounds": 20, "capped": 304}
     assert result["lambda"] == 3.0
     assert result["drwa"] is None
 

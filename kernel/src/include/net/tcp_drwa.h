@@ -7,7 +7,8 @@
 #ifndef _NET_TCP_DRWA_H
 #define _NET_TCP_DRWA_H
 
-#include <linux/jump_label.h>
+#include <linux/jump_label_ratelimit.h>
+#include <linux/percpu.h>
 #include <linux/sysctl.h>
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
@@ -15,83 +16,132 @@
 #ifdef CONFIG_TCP_DRWA
 
 /*
- * Bound of a governed socket's receive buffer, in place of tcp_rmem[2]. It
+ * Bound of what a governed socket's receive buffer takes beyond tcp_rmem[2]. It
  * holds 100 Mb/s at an RTT of 600 ms and gives a window scale of 9, which
  * rounds the window to 512 bytes.
  */
 #define TCP_DRWA_RMEM_MAX	(16 << 20)
 
-DECLARE_STATIC_KEY_FALSE(tcp_drwa_enabled);
+/* Bins of a histogram. The first one counts less than 1024 us, a tick of TSval,
+ * each other one twice as far, and the last one, from 4.2 s on, all the rest.
+ */
+#define TCP_DRWA_BINS		14
+#define TCP_DRWA_BIN_SHIFT	10
+
+enum tcp_drwa_count {
+	TCP_DRWA_SOCKETS,	/* connections that came under control */
+	TCP_DRWA_ROUNDS,	/* rounds of the law */
+	TCP_DRWA_CAPPED,	/* segments that offered less for it */
+	TCP_DRWA_DELAY_US,	/* rounds by queueing delay */
+	TCP_DRWA_RTT_US = TCP_DRWA_DELAY_US + TCP_DRWA_BINS, /* by RTT without */
+	TCP_DRWA_COUNTS = TCP_DRWA_RTT_US + TCP_DRWA_BINS,
+};
+
+struct tcp_drwa_stats {
+	unsigned long count[TCP_DRWA_COUNTS];
+};
 
 /**
- * struct tcp_drwa_dev - one interface
- * @lambda:	its knob, hundredths, 0: off
- * @link:	what its connections share
- * @header:	its sysctl file
- * @table:	the file's table; the second entry ends it before 6.11
+ * struct tcp_drwa_queue - a queue at the other end of one interface or more
+ * @link:	what the connections that wait in it share
+ * @id:		name of the queue in its name space, 0: of one interface alone
+ * @users:	interfaces
  * @rcu:	for kfree_rcu()
  */
-struct tcp_drwa_dev {
-	int lambda;
+struct tcp_drwa_queue {
 	struct drwa_link link;
-	struct ctl_table_header *header;
-	struct ctl_table table[2];
+	int id;
+	unsigned int users;
 	struct rcu_head rcu;
 };
 
+/**
+ * struct tcp_drwa_dev - one interface
+ * @lambda:	target in hundredths, 0: off
+ * @queue:	where its packets wait
+ * @stats:	what was counted since it came
+ * @netdev:	interface; outlives the RCU read sides that find this
+ * @header:	its sysctl files
+ * @table:	the files' table; the last entry ends it before 6.11
+ * @rcu:	frees it
+ */
+struct tcp_drwa_dev {
+	int lambda;
+	struct tcp_drwa_queue __rcu *queue;
+	struct tcp_drwa_stats __percpu *stats;
+	const struct net_device *netdev;
+	struct ctl_table_header *header;
+	struct ctl_table table[3];
+	struct rcu_head rcu;
+};
+
+extern struct static_key_false_deferred tcp_drwa_enabled;
+
 struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex);
+struct tcp_drwa_dev *tcp_drwa_dev_find(struct net *net, unsigned long *ifindex);
+unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item);
 u32 tcp_drwa_sk_lambda(const struct sock *sk);
+bool __tcp_drwa_governs_syn(const struct sock *sk);
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us);
 void __tcp_drwa_connected(struct sock *sk);
 void __tcp_drwa_space_adjust(struct sock *sk);
-void __tcp_drwa_capped(const struct sock *sk);
+u32 __tcp_drwa_offer(const struct sock *sk, u32 wnd);
+int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max);
+
+/* Is any interface governed? For up to a second longer, since whoever owns a
+ * name space may write the knob at any rate, and each change patches the code.
+ */
+static __always_inline bool tcp_drwa_on(void)
+{
+	return static_branch_unlikely(&tcp_drwa_enabled.key);
+}
 
 /* A receive RTT sample, us; with timestamps where the peer sends them. */
 static inline void tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 {
-	if (static_branch_unlikely(&tcp_drwa_enabled))
+	if (tcp_drwa_on())
 		__tcp_drwa_rtt_sample(sk, rtt_us);
 }
 
-/* The peer's SYN ACK was taken in; the SYN's RTT is in srtt_us. */
+/* The handshake is over, no data came yet; its RTT is in srtt_us. */
 static inline void tcp_drwa_connected(struct sock *sk)
 {
-	if (static_branch_unlikely(&tcp_drwa_enabled))
+	if (tcp_drwa_on())
 		__tcp_drwa_connected(sk);
 }
 
 /* Data was copied to user space; tcp_mstamp is fresh. */
 static inline void tcp_drwa_space_adjust(struct sock *sk)
 {
-	if (static_branch_unlikely(&tcp_drwa_enabled))
+	if (tcp_drwa_on())
 		__tcp_drwa_space_adjust(sk);
 }
 
 /* The window to offer where the kernel would offer @wnd bytes. */
 static inline u32 tcp_drwa_cap(const struct tcp_sock *tp, u32 wnd)
 {
-	if (static_branch_unlikely(&tcp_drwa_enabled) && tp->drwa.wnd)
+	if (tcp_drwa_on() && tp->drwa.wnd)
 		return min(wnd, tp->drwa.wnd);
 	return wnd;
 }
 
-/* tcp_drwa_cap() for the segment that is about to be sent */
+/* tcp_drwa_cap() for the segment that is about to be sent: as far as it may be,
+ * for what was offered stays offered
+ */
 static inline u32 tcp_drwa_offer(const struct sock *sk, u32 wnd)
 {
-	u32 capped = tcp_drwa_cap(tcp_sk(sk), wnd);
-
-	if (static_branch_unlikely(&tcp_drwa_enabled) && capped < wnd)
-		__tcp_drwa_capped(sk);
-	return capped;
+	if (tcp_drwa_cap(tcp_sk(sk), wnd) < wnd)
+		return __tcp_drwa_offer(sk, wnd);
+	return wnd;
 }
 
-/* Limit of the receive buffer, bytes: tcp_rmem[2] unless governed */
+/* Limit of a buffer that the kernel tunes, bytes: tcp_rmem[2] unless governed */
 static inline int tcp_drwa_rmem_max(const struct sock *sk)
 {
 	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 
-	if (static_branch_unlikely(&tcp_drwa_enabled) && tcp_sk(sk)->drwa.lambda)
-		return max(rmem_max, TCP_DRWA_RMEM_MAX);
+	if (tcp_drwa_on() && tcp_sk(sk)->drwa.lambda)
+		return __tcp_drwa_rmem_max(sk, rmem_max);
 	return rmem_max;
 }
 
@@ -104,7 +154,7 @@ static inline int tcp_drwa_syn_rmem_max(const struct sock *sk)
 {
 	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 
-	if (static_branch_unlikely(&tcp_drwa_enabled) && tcp_drwa_sk_lambda(sk))
+	if (tcp_drwa_on() && __tcp_drwa_governs_syn(sk))
 		return max(rmem_max, TCP_DRWA_RMEM_MAX);
 	return rmem_max;
 }

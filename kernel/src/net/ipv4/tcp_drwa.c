@@ -4,12 +4,13 @@
  * A governed socket keeps a target window of its own, applied where a segment
  * chooses the window it offers (tcp_select_window()), ahead of the rule that
  * the right edge never moves back (RFC 9293, 3.8.6.2.1): a lower target takes
- * effect as data arrives. sk_rcvbuf, rcv_ssthresh and window_clamp stay what
- * the rest of TCP makes of them, except that the buffer may grow beyond
- * tcp_rmem[2], up to TCP_DRWA_RMEM_MAX.
+ * effect as data arrives, even where tcp_shrink_window allows more. sk_rcvbuf,
+ * rcv_ssthresh and window_clamp stay what the rest of TCP makes of them, except
+ * that a buffer that the kernel tunes grows with what comes, and as far beyond
+ * tcp_rmem[2] as the target needs.
  *
- * Sockets whose application set SO_RCVBUF, and MPTCP subflows, whose window
- * belongs to the connection, stand aside.
+ * Sockets whose application set SO_RCVBUF, MPTCP subflows, whose window belongs
+ * to the connection, and connections without timestamps stand aside.
  */
 #include <linux/module.h>
 #include <linux/static_key.h>
@@ -26,6 +27,11 @@
 static bool tcp_drwa_classic __read_mostly;
 module_param_named(classic, tcp_drwa_classic, bool, 0644);
 MODULE_PARM_DESC(classic, "follow Algorithm 1 of the paper, for reproduction");
+
+static enum drwa_law tcp_drwa_law(void)
+{
+	return READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
+}
 
 /* Interface that governs the socket, under RCU: the one that data last came
  * from; before any data, the one that the cached route leaves by.
@@ -63,6 +69,18 @@ u32 tcp_drwa_sk_lambda(const struct sock *sk)
 	return lambda;
 }
 
+/**
+ * __tcp_drwa_governs_syn() - may the connection become governed?
+ * @sk:		socket that is about to send its SYN
+ */
+bool __tcp_drwa_governs_syn(const struct sock *sk)
+{
+	if (tcp_drwa_law() == DRWA_LAW_DELAY &&
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_timestamps))
+		return false;
+	return tcp_drwa_sk_lambda(sk);
+}
+
 /* One-way delay of the segment just parsed, us, with the clocks' offset. */
 static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 {
@@ -76,9 +94,27 @@ static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 	return (u32)tp->tcp_mstamp - tp->rx_opt.rcv_tsval * tick_us;
 }
 
-static enum drwa_law tcp_drwa_law(void)
+static struct drwa_link *tcp_drwa_link(const struct tcp_drwa_dev *dev)
 {
-	return READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
+	return &rcu_dereference(dev->queue)->link;
+}
+
+/* What the header cannot carry would be rounded up at every segment. */
+static void tcp_drwa_align(struct tcp_sock *tp)
+{
+	tp->drwa.wnd = ALIGN(tp->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+}
+
+/* Did the peer stop sending timestamps? Nothing would ever move the cap. */
+static bool tcp_drwa_clock_gone(const struct tcp_sock *tp)
+{
+	return tp->drwa.law == DRWA_LAW_DELAY && !tp->drwa.samples &&
+	       !tp->rx_opt.saw_tstamp;
+}
+
+static int tcp_drwa_bin(u32 us)
+{
+	return min(fls(us >> TCP_DRWA_BIN_SHIFT), TCP_DRWA_BINS - 1);
 }
 
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
@@ -96,40 +132,91 @@ void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 		drwa_sample(d, rtt_us, owd_us);
 		return;
 	}
-	drwa_reset(d, tcp_drwa_law());
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
-	if (dev)
-		drwa_start(d, &dev->link, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
-			   owd_us);
+	if (dev && READ_ONCE(dev->lambda)) {
+		drwa_reset(d, tcp_drwa_law());
+		drwa_start(d, tcp_drwa_link(dev), tp->tcp_mstamp, tp->rcv_nxt,
+			   rtt_us, owd_us);
+		tcp_drwa_align(tp);
+	}
 	rcu_read_unlock();
 }
 
-/* The SYN ACK met no queue of its own connection: the best base there is. */
+/* The handshake met no queue of its own connection: the best base there is. */
 void __tcp_drwa_connected(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	if (tp->rx_opt.saw_tstamp)
-		__tcp_drwa_rtt_sample(sk, tp->srtt_us >> 3);
-}
-
-/* The window bounds what is in flight. The buffer is there for what loss
- * recovery holds back and an application that pauses leaves unread; stock's is
- * as large as the queue that it fills made it.
- */
-static void tcp_drwa_grow_rcvbuf(struct sock *sk)
-{
-	int rcvbuf = tcp_drwa_rmem_max(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!tp->drwa.wnd || rcvbuf <= sk->sk_rcvbuf)
+	if (!tp->rx_opt.saw_tstamp)
+		return;
+	__tcp_drwa_rtt_sample(sk, tp->srtt_us >> 3);
+	/* A SYN's header says no more, whatever the buffer has room for. */
+	if (tp->drwa.rtt_us)
+		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
+}
+
+/* Buffer for a window: twice that, so that what waits behind a lost segment
+ * leaves room for as much, and some cushion, as tcp_rcv_space_adjust() has it.
+ */
+static u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window)
+{
+	window = min_t(u32, window, TCP_DRWA_RMEM_MAX / 2);
+	return tcp_drwa_space_from_win(sk, 2 * window + 16 * tcp_sk(sk)->advmss);
+}
+
+/**
+ * __tcp_drwa_rmem_max() - how far the buffer of a governed socket may grow
+ * @sk:		socket
+ * @rmem_max:	tcp_rmem[2]
+ *
+ * An application that pauses leaves the buffer full. What it does not leave to
+ * other connections is bounded as without DRWA, or by what the link needs.
+ */
+int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max)
+{
+	u64 bound = TCP_DRWA_RMEM_MAX;
+	u32 wnd = tcp_sk(sk)->drwa.wnd;
+
+	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
+		return rmem_max;
+	if (wnd)
+		bound = min_t(u64, bound, tcp_drwa_rcvbuf(sk, wnd));
+	return max_t(int, rmem_max, bound);
+}
+
+/* tcp_rcv_space_adjust() counts what is copied in the least RTT, which is less
+ * than comes in a round where the law wants a queue.
+ */
+static void tcp_drwa_grow_rcvbuf(struct sock *sk, u32 received)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	int rcvbuf;
+
+	if (!tp->drwa.wnd || !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
 		return;
 	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
 	if (tp->window_clamp < tcp_win_from_space(sk, sk->sk_rcvbuf))
 		return;
+	rcvbuf = min_t(u64, tcp_drwa_rcvbuf(sk, min(received, tp->drwa.wnd)),
+		       tcp_drwa_rmem_max(sk));
+	if (rcvbuf <= sk->sk_rcvbuf)
+		return;
 	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
 	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
+}
+
+/* Counts a round, and what it saw if it had an RTT. */
+static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
+				 const struct drwa *d, bool sampled)
+{
+	u32 delay_us = d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
+
+	this_cpu_inc(dev->stats->count[TCP_DRWA_ROUNDS]);
+	if (!sampled)
+		return;
+	this_cpu_inc(dev->stats->count[TCP_DRWA_DELAY_US + tcp_drwa_bin(delay_us)]);
+	this_cpu_inc(dev->stats->count[TCP_DRWA_RTT_US + tcp_drwa_bin(d->rtt_min_us)]);
 }
 
 void __tcp_drwa_space_adjust(struct sock *sk)
@@ -137,32 +224,52 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
 	struct tcp_drwa_dev *dev;
-	u32 lambda;
+	u32 lambda, received;
+	bool sampled;
 
 	if (!drwa_due(d, tp->tcp_mstamp))
 		return;
+	received = tp->rcv_nxt - d->round_seq;
+	sampled = d->samples;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
 	lambda = dev ? READ_ONCE(dev->lambda) : 0;
-	if (!lambda || d->law != tcp_drwa_law()) {
+	if (!lambda || d->law != tcp_drwa_law() || tcp_drwa_clock_gone(tp)) {
 		drwa_reset(d, tcp_drwa_law());
 		goto unlock;
 	}
 	if (!d->lambda)
-		NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWASOCKETS);
+		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
 	d->lambda = lambda;
-	drwa_round(d, &dev->link, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
-	/* What the header cannot carry would be rounded up at every segment. */
-	if (d->wnd)
-		d->wnd = ALIGN(d->wnd, 1U << tp->rx_opt.rcv_wscale);
-	tcp_drwa_grow_rcvbuf(sk);
-	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWAROUNDS);
+	drwa_round(d, tcp_drwa_link(dev), tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
+	tcp_drwa_align(tp);
+	tcp_drwa_grow_rcvbuf(sk, received);
+	tcp_drwa_count_round(dev, d, sampled);
 	trace_tcp_drwa_round(sk);
 unlock:
 	rcu_read_unlock();
 }
 
-void __tcp_drwa_capped(const struct sock *sk)
+/**
+ * __tcp_drwa_offer() - the window of a segment that the target is below
+ * @sk:		socket
+ * @wnd:	what the kernel would offer
+ *
+ * Return: the target, but nothing less than what was offered before.
+ */
+u32 __tcp_drwa_offer(const struct sock *sk, u32 wnd)
 {
-	NET_INC_STATS(sock_net(sk), LINUX_MIB_TCPDRWACAPPED);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_drwa_dev *dev;
+	u32 least;
+
+	least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
+	if (wnd <= least)
+		return wnd;
+	rcu_read_lock();
+	dev = tcp_drwa_sk_dev(sk);
+	if (dev)
+		this_cpu_inc(dev->stats->count[TCP_DRWA_CAPPED]);
+	rcu_read_unlock();
+	return max(least, tp->drwa.wnd);
 }

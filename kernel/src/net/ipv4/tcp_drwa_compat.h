@@ -6,25 +6,49 @@
 #ifndef _TCP_DRWA_COMPAT_H
 #define _TCP_DRWA_COMPAT_H
 
+#include <linux/compiler.h>
+#include <linux/math64.h>
 #include <linux/sysctl.h>
+#include <net/net_namespace.h>
+#include <net/tcp.h>
 
-/* 6.6 made the call a macro around the one that takes the table's size. */
-#ifdef register_net_sysctl
-#define tcp_drwa_register_sysctl(net, path, table) \
-	register_net_sysctl_sz(net, path, table, 1)
-#else
-#define tcp_drwa_register_sysctl(net, path, table) \
-	register_net_sysctl(net, path, table)
+/* 6.6 made the call a macro around one that takes the table's size. */
+#ifndef register_net_sysctl
+static inline struct ctl_table_header *
+register_net_sysctl_sz(struct net *net, const char *path,
+		       struct ctl_table *table, size_t size)
+{
+	return register_net_sysctl(net, path, table);
+}
 #endif
 
-/* 6.11 made the handlers' tables const; net/ipv4/Makefile looks. */
-#ifdef TCP_DRWA_SYSCTL_CONST
-#define TCP_DRWA_CTL_TABLE	const struct ctl_table
-#else
-#define TCP_DRWA_CTL_TABLE	struct ctl_table
-#endif
+/* The table that a handler gets. 6.11 made it const. */
+#define TCP_DRWA_CTL_TABLE_IS_CONST					\
+	__same_type(proc_handler, int(const struct ctl_table *, int,	\
+				      void *, size_t *, loff_t *))
+#define TCP_DRWA_CTL_TABLE						\
+	typeof(*__builtin_choose_expr(TCP_DRWA_CTL_TABLE_IS_CONST,	\
+				      (const struct ctl_table *)NULL,	\
+				      (struct ctl_table *)NULL))
 
-/* 5.17 moved it from inet_sock; net/ipv4/Makefile of an older line says so. */
+/* Buffer that holds a window. 6.6 measures the overhead; before that, the lines'
+ * own auto-tuning estimates it from the segments' size.
+ */
+static inline u64 tcp_drwa_space_from_win(const struct sock *sk, int win)
+{
+#ifdef TCP_RMEM_TO_WIN_SCALE
+	return tcp_space_from_win(sk, win);
+#else
+	const struct tcp_sock *tp = tcp_sk(sk);
+	int rcvmem = SKB_TRUESIZE(tp->advmss + MAX_TCP_HEADER);
+
+	while (tcp_win_from_space(sk, rcvmem) < tp->advmss)
+		rcvmem += 128;
+	return div_u64((u64)win * rcvmem, tp->advmss);
+#endif
+}
+
+/* 5.17 moved it from inet_sock; the Makefile of an older line says so. */
 #ifdef TCP_DRWA_INET_RX_IFINDEX
 #define tcp_drwa_rx_ifindex(sk)	(inet_sk(sk)->rx_dst_ifindex)
 #else

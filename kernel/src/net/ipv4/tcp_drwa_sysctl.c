@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DRWA: the knob net.ipv4.conf.<interface>.tcp_drwa_lambda
+/* DRWA: the knobs net.ipv4.conf.<interface>.tcp_drwa_lambda and tcp_drwa_queue
  *
- * One file for each interface, for IPv4 and IPv6 alike: the target in
- * hundredths of a bandwidth-delay product, 100..1000, or 0 for off. Its table
- * is registered from a netdevice notifier beside devinet's own, because a new
- * IPV4_DEVCONF entry would change a structure that module ABIs freeze.
+ * Two files for each interface, for IPv4 and IPv6 alike. The first is the target
+ * in hundredths of a bandwidth-delay product, 100..1000, or 0 for off. The other
+ * tells where packets wait for the interface, such as in a base station: all
+ * interfaces of a name space with the same number share one queue, and what
+ * their connections learn of it. 0 is a queue of its own.
+ *
+ * The table is registered from a netdevice notifier beside devinet's own, because
+ * a new IPV4_DEVCONF entry would change a structure that module ABIs freeze. An
+ * interface without the files is not governed.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -17,14 +22,18 @@
 
 #include "tcp_drwa_compat.h"
 
-DEFINE_STATIC_KEY_FALSE(tcp_drwa_enabled);
+/* As with TCP's other keys that any name space may turn */
+DEFINE_STATIC_KEY_DEFERRED_FALSE(tcp_drwa_enabled, HZ);
 
-/* Serialises the knobs' values with the count in tcp_drwa_enabled. */
+/* Serialises the knobs' values with the count in tcp_drwa_enabled and with the
+ * queues and their users.
+ */
 static DEFINE_MUTEX(tcp_drwa_lock);
 static unsigned int tcp_drwa_net_id __read_mostly;
 
 struct tcp_drwa_net {
 	struct xarray devs;	/* struct tcp_drwa_dev by ifindex */
+	struct xarray queues;	/* struct tcp_drwa_queue by id, but for 0 */
 };
 
 /**
@@ -41,15 +50,112 @@ struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex)
 	return xa_load(&dn->devs, ifindex);
 }
 
+/**
+ * tcp_drwa_dev_find() - first interface from a number on
+ * @net:	name space
+ * @ifindex:	number, which becomes that of the interface
+ *
+ * Return: as tcp_drwa_dev_get()
+ */
+struct tcp_drwa_dev *tcp_drwa_dev_find(struct net *net, unsigned long *ifindex)
+{
+	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
+
+	return xa_find(&dn->devs, ifindex, INT_MAX, XA_PRESENT);
+}
+
+/**
+ * tcp_drwa_counted() - a counter of an interface
+ * @dev:	interface
+ * @item:	enum tcp_drwa_count, or a bin from one on
+ */
+unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(dev->stats, cpu)->count[item]);
+	return sum;
+}
+
 static void tcp_drwa_set_lambda(struct tcp_drwa_dev *dev, int lambda)
 {
 	mutex_lock(&tcp_drwa_lock);
 	if (!dev->lambda && lambda)
-		static_branch_inc(&tcp_drwa_enabled);
+		static_branch_deferred_inc(&tcp_drwa_enabled);
 	else if (dev->lambda && !lambda)
-		static_branch_dec(&tcp_drwa_enabled);
+		static_branch_slow_dec_deferred(&tcp_drwa_enabled);
 	WRITE_ONCE(dev->lambda, lambda);
 	mutex_unlock(&tcp_drwa_lock);
+}
+
+static struct tcp_drwa_queue *tcp_drwa_queue_get(struct tcp_drwa_net *dn, int id)
+{
+	struct tcp_drwa_queue *queue = id ? xa_load(&dn->queues, id) : NULL;
+	int err;
+
+	if (queue) {
+		queue->users++;
+		return queue;
+	}
+	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	if (!queue)
+		return ERR_PTR(-ENOMEM);
+	queue->id = id;
+	queue->users = 1;
+	err = id ? xa_insert(&dn->queues, id, queue, GFP_KERNEL) : 0;
+	if (err) {
+		kfree(queue);
+		return ERR_PTR(err);
+	}
+	return queue;
+}
+
+static void tcp_drwa_queue_put(struct tcp_drwa_net *dn, struct tcp_drwa_queue *queue)
+{
+	if (!queue || --queue->users)
+		return;
+	if (queue->id)
+		xa_erase(&dn->queues, queue->id);
+	kfree_rcu(queue, rcu);
+}
+
+/* Connections see it when their round ends. */
+static int tcp_drwa_set_queue(struct net *net, struct tcp_drwa_dev *dev, int id)
+{
+	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
+	struct tcp_drwa_queue *old, *queue;
+	int err = 0;
+
+	mutex_lock(&tcp_drwa_lock);
+	old = rcu_dereference_protected(dev->queue, lockdep_is_held(&tcp_drwa_lock));
+	if (old && old->id == id)
+		goto unlock;
+	queue = tcp_drwa_queue_get(dn, id);
+	if (IS_ERR(queue)) {
+		err = PTR_ERR(queue);
+		goto unlock;
+	}
+	rcu_assign_pointer(dev->queue, queue);
+	tcp_drwa_queue_put(dn, old);
+unlock:
+	mutex_unlock(&tcp_drwa_lock);
+	return err;
+}
+
+/* Reads or writes one of the files; @value is what it holds, and then what was
+ * written.
+ */
+static int tcp_drwa_dointvec(int *value, int write, void *buffer, size_t *lenp,
+			     loff_t *ppos)
+{
+	struct ctl_table tmp = {
+		.data = value,
+		.maxlen = sizeof(*value),
+	};
+
+	return proc_dointvec(&tmp, write, buffer, lenp, ppos);
 }
 
 static int tcp_drwa_lambda_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
@@ -57,13 +163,9 @@ static int tcp_drwa_lambda_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
 {
 	struct tcp_drwa_dev *dev = ctl->extra1;
 	int lambda = READ_ONCE(dev->lambda);
-	struct ctl_table tmp = {
-		.data = &lambda,
-		.maxlen = sizeof(lambda),
-	};
 	int ret;
 
-	ret = proc_dointvec(&tmp, write, buffer, lenp, ppos);
+	ret = tcp_drwa_dointvec(&lambda, write, buffer, lenp, ppos);
 	if (ret || !write)
 		return ret;
 	if (lambda && (lambda < DRWA_LAMBDA_MIN || lambda > DRWA_LAMBDA_MAX))
@@ -72,12 +174,28 @@ static int tcp_drwa_lambda_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
 	return 0;
 }
 
-static int tcp_drwa_register(struct net *net, struct tcp_drwa_dev *dev,
-			     const char *name)
+static int tcp_drwa_queue_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
+				  void *buffer, size_t *lenp, loff_t *ppos)
+{
+	struct tcp_drwa_dev *dev = ctl->extra1;
+	int id, ret;
+
+	rcu_read_lock();
+	id = rcu_dereference(dev->queue)->id;
+	rcu_read_unlock();
+	ret = tcp_drwa_dointvec(&id, write, buffer, lenp, ppos);
+	if (ret || !write)
+		return ret;
+	if (id < 0)
+		return -EINVAL;
+	return tcp_drwa_set_queue(dev_net(dev->netdev), dev, id);
+}
+
+static int tcp_drwa_register(struct tcp_drwa_dev *dev)
 {
 	char path[sizeof("net/ipv4/conf/") + IFNAMSIZ];
 
-	snprintf(path, sizeof(path), "net/ipv4/conf/%s", name);
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s", dev->netdev->name);
 	dev->table[0] = (struct ctl_table){
 		.procname	= "tcp_drwa_lambda",
 		.maxlen		= sizeof(int),
@@ -85,8 +203,47 @@ static int tcp_drwa_register(struct net *net, struct tcp_drwa_dev *dev,
 		.proc_handler	= tcp_drwa_lambda_handler,
 		.extra1		= dev,
 	};
-	dev->header = tcp_drwa_register_sysctl(net, path, dev->table);
+	dev->table[1] = (struct ctl_table){
+		.procname	= "tcp_drwa_queue",
+		.maxlen		= sizeof(int),
+		.mode		= 0644,
+		.proc_handler	= tcp_drwa_queue_handler,
+		.extra1		= dev,
+	};
+	dev->header = register_net_sysctl_sz(dev_net(dev->netdev), path, dev->table,
+					     ARRAY_SIZE(dev->table) - 1);
 	return dev->header ? 0 : -ENOMEM;
+}
+
+static void tcp_drwa_unregister(struct tcp_drwa_dev *dev)
+{
+	if (dev->header)
+		unregister_net_sysctl_table(dev->header);
+	dev->header = NULL;
+}
+
+static void tcp_drwa_free(struct rcu_head *rcu)
+{
+	struct tcp_drwa_dev *dev = container_of(rcu, struct tcp_drwa_dev, rcu);
+
+	free_percpu(dev->stats);
+	kfree(dev);
+}
+
+static void tcp_drwa_remove(struct net_device *netdev)
+{
+	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
+	struct tcp_drwa_dev *dev = xa_erase(&dn->devs, netdev->ifindex);
+
+	if (!dev)
+		return;
+	/* Waits for writers; none can come after it. */
+	tcp_drwa_unregister(dev);
+	tcp_drwa_set_lambda(dev, 0);
+	mutex_lock(&tcp_drwa_lock);
+	tcp_drwa_queue_put(dn, rcu_dereference_protected(dev->queue, true));
+	mutex_unlock(&tcp_drwa_lock);
+	call_rcu(&dev->rcu, tcp_drwa_free);
 }
 
 static int tcp_drwa_add(struct net_device *netdev)
@@ -101,48 +258,36 @@ static int tcp_drwa_add(struct net_device *netdev)
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
-	err = xa_insert(&dn->devs, netdev->ifindex, dev, GFP_KERNEL);
+	dev->netdev = netdev;
+	dev->stats = alloc_percpu(struct tcp_drwa_stats);
+	err = dev->stats ? tcp_drwa_set_queue(dev_net(netdev), dev, 0) : -ENOMEM;
+	if (!err)
+		err = xa_insert(&dn->devs, netdev->ifindex, dev, GFP_KERNEL);
+	if (err) {
+		kfree(rcu_dereference_protected(dev->queue, true));
+		tcp_drwa_free(&dev->rcu);
+		return err;
+	}
+	err = tcp_drwa_register(dev);
 	if (err)
-		goto free;
-	err = tcp_drwa_register(dev_net(netdev), dev, netdev->name);
-	if (err)
-		goto erase;
-	return 0;
-
-erase:
-	xa_erase(&dn->devs, netdev->ifindex);
-free:
-	kfree_rcu(dev, rcu);
+		tcp_drwa_remove(netdev);
 	return err;
-}
-
-static void tcp_drwa_remove(struct net_device *netdev)
-{
-	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
-	struct tcp_drwa_dev *dev = xa_erase(&dn->devs, netdev->ifindex);
-
-	if (!dev)
-		return;
-	/* Waits for writers; none can come after it. */
-	if (dev->header)
-		unregister_net_sysctl_table(dev->header);
-	tcp_drwa_set_lambda(dev, 0);
-	kfree_rcu(dev, rcu);
 }
 
 static int tcp_drwa_rename(struct net_device *netdev)
 {
-	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
-	struct tcp_drwa_dev *dev = xa_load(&dn->devs, netdev->ifindex);
+	struct tcp_drwa_dev *dev = tcp_drwa_dev_get(dev_net(netdev), netdev->ifindex);
+	int err = 0;
 
 	if (!dev)
 		return tcp_drwa_add(netdev);
-	if (dev->header)
-		unregister_net_sysctl_table(dev->header);
-	dev->header = NULL;
-	if (!sysctl_dev_name_is_allowed(netdev->name))
-		return 0;
-	return tcp_drwa_register(dev_net(netdev), dev, netdev->name);
+	tcp_drwa_unregister(dev);
+	if (sysctl_dev_name_is_allowed(netdev->name))
+		err = tcp_drwa_register(dev);
+	/* What nobody could turn off any more is off. */
+	if (!dev->header)
+		tcp_drwa_remove(netdev);
+	return err;
 }
 
 static int tcp_drwa_netdev_event(struct notifier_block *nb, unsigned long event,
@@ -162,7 +307,7 @@ static int tcp_drwa_netdev_event(struct notifier_block *nb, unsigned long event,
 		err = tcp_drwa_rename(netdev);
 		break;
 	}
-	/* An interface without the knob works; it is only never governed. */
+	/* An interface without the knobs works; it is only never governed. */
 	if (err)
 		netdev_warn(netdev, "no tcp_drwa_lambda: error %d\n", err);
 	return NOTIFY_DONE;
@@ -177,6 +322,7 @@ static int __net_init tcp_drwa_net_init(struct net *net)
 	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
 
 	xa_init(&dn->devs);
+	xa_init(&dn->queues);
 	return 0;
 }
 
@@ -185,8 +331,9 @@ static void __net_exit tcp_drwa_net_exit(struct net *net)
 	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
 
 	/* The interfaces went before. */
-	WARN_ON_ONCE(!xa_empty(&dn->devs));
+	WARN_ON_ONCE(!xa_empty(&dn->devs) || !xa_empty(&dn->queues));
 	xa_destroy(&dn->devs);
+	xa_destroy(&dn->queues);
 }
 
 static struct pernet_operations tcp_drwa_net_ops = {

@@ -473,9 +473,15 @@ static struct tcp_drwa_dev *test_knob(struct net_device *dev)
 	return knob;
 }
 
-static int test_write(struct net_device *dev, const char *value)
+enum test_file {
+	TEST_FILE_LAMBDA,
+	TEST_FILE_QUEUE,
+};
+
+static int test_write_to(struct net_device *dev, enum test_file file,
+			 const char *value)
 {
-	struct ctl_table *table = test_knob(dev)->table;
+	struct ctl_table *table = &test_knob(dev)->table[file];
 	size_t len = strlen(value);
 	loff_t pos = 0;
 	char buf[32];
@@ -484,9 +490,32 @@ static int test_write(struct net_device *dev, const char *value)
 	return table->proc_handler(table, 1, buf, &len, &pos);
 }
 
+static int test_write(struct net_device *dev, const char *value)
+{
+	return test_write_to(dev, TEST_FILE_LAMBDA, value);
+}
+
+static int test_write_queue(struct net_device *dev, const char *value)
+{
+	return test_write_to(dev, TEST_FILE_QUEUE, value);
+}
+
 static int test_lambda(struct net_device *dev)
 {
 	return READ_ONCE(test_knob(dev)->lambda);
+}
+
+/* Stays as long as no interface leaves it. */
+static struct tcp_drwa_queue *test_queue(struct net_device *dev)
+{
+	return rcu_dereference_protected(test_knob(dev)->queue, true);
+}
+
+/* Are the hooks on, once what is late with turning them off has done it? */
+static bool test_hooks_on(void)
+{
+	static_key_deferred_flush(&tcp_drwa_enabled);
+	return static_key_enabled(&tcp_drwa_enabled.key);
 }
 
 static struct tcp_sock *test_sock(struct kunit *test, const struct net_device *dev)
@@ -503,6 +532,9 @@ static struct tcp_sock *test_sock(struct kunit *test, const struct net_device *d
 	sk->sk_state = TCP_ESTABLISHED;
 	tcp_drwa_rx_ifindex(sk) = dev ? dev->ifindex : 0;
 	WRITE_ONCE(sk->sk_rcvbuf, 131072);
+#ifdef TCP_DEFAULT_SCALING_RATIO
+	tp->scaling_ratio = TCP_DEFAULT_SCALING_RATIO;
+#endif
 	tp->window_clamp = tcp_win_from_space(sk, sk->sk_rcvbuf);
 	tp->advmss = TEST_MSS;
 	tp->rx_opt.rcv_wscale = 9;
@@ -531,9 +563,9 @@ static void test_sock_run(struct tcp_sock *tp, u32 seconds)
 	}
 }
 
-static u64 test_counter(int item)
+static unsigned long test_counted(struct net_device *dev, int item)
 {
-	return snmp_fold_field(init_net.mib.net_statistics, item);
+	return tcp_drwa_counted(test_knob(dev), item);
 }
 
 static void tcp_drwa_knob_values(struct kunit *test)
@@ -564,17 +596,19 @@ static void tcp_drwa_knob_counts(struct kunit *test)
 {
 	struct net_device *dev = test->priv, *other = test_dev_new(test);
 
-	KUNIT_EXPECT_FALSE(test, static_key_enabled(&tcp_drwa_enabled));
+	KUNIT_EXPECT_FALSE(test, test_hooks_on());
 	KUNIT_EXPECT_EQ(test, test_write(dev, "150"), 0);
 	KUNIT_EXPECT_EQ(test, test_write(dev, "200"), 0);
 	KUNIT_EXPECT_EQ(test, test_write(other, "300"), 0);
-	KUNIT_EXPECT_TRUE(test, static_key_enabled(&tcp_drwa_enabled));
+	KUNIT_EXPECT_TRUE(test, test_hooks_on());
 	KUNIT_EXPECT_EQ(test, test_write(dev, "0"), 0);
 	KUNIT_EXPECT_EQ(test, test_write(dev, "0"), 0);
-	KUNIT_EXPECT_TRUE(test, static_key_enabled(&tcp_drwa_enabled));
-	/* Goes with the interface */
+	KUNIT_EXPECT_TRUE(test, test_hooks_on());
+	/* Goes with the interface, though not at any rate that one may write it */
 	test_dev_free(other);
-	KUNIT_EXPECT_FALSE(test, static_key_enabled(&tcp_drwa_enabled));
+	if (IS_ENABLED(CONFIG_JUMP_LABEL))
+		KUNIT_EXPECT_TRUE(test, static_key_enabled(&tcp_drwa_enabled.key));
+	KUNIT_EXPECT_FALSE(test, test_hooks_on());
 }
 
 static void tcp_drwa_knob_none(struct kunit *test)
@@ -602,17 +636,21 @@ static int test_rename(struct net_device *dev, const char *name)
 static void tcp_drwa_knob_renamed(struct kunit *test)
 {
 	struct net_device *dev = test->priv;
+	int lambda;
 
 	KUNIT_ASSERT_EQ(test, test_write(dev, "200"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
 	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwaother"), 0);
 	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
 	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
-	/* Refused or without a file, for sysctl gives it a meaning */
-	test_rename(dev, "all");
-	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
+	KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 7);
+	/* Refused, or without files, for sysctl gives it a meaning: then it is off. */
+	lambda = test_rename(dev, "all") ? 200 : 0;
+	KUNIT_EXPECT_EQ(test, test_hooks_on(), lambda > 0);
 	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwathird"), 0);
+	KUNIT_ASSERT_PTR_NE(test, (void *)test_knob(dev), NULL);
 	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
-	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
+	KUNIT_EXPECT_EQ(test, test_lambda(dev), lambda);
 }
 
 static void tcp_drwa_knob_unregistered(struct kunit *test)
@@ -625,7 +663,7 @@ static void tcp_drwa_knob_unregistered(struct kunit *test)
 	rcu_read_lock();
 	KUNIT_EXPECT_PTR_EQ(test, (void *)tcp_drwa_dev_get(&init_net, ifindex), NULL);
 	rcu_read_unlock();
-	KUNIT_EXPECT_FALSE(test, static_key_enabled(&tcp_drwa_enabled));
+	KUNIT_EXPECT_FALSE(test, test_hooks_on());
 }
 
 #ifdef CONFIG_NET_NS
@@ -638,21 +676,95 @@ static void tcp_drwa_knob_moved(struct kunit *test)
 	net = copy_net_ns(CLONE_NEWNET, &init_user_ns, &init_net);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, net);
 	KUNIT_EXPECT_EQ(test, test_write(dev, "200"), 0);
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
 	rtnl_lock();
 	err = dev_change_net_namespace(dev, net, NULL);
 	rtnl_unlock();
 	KUNIT_EXPECT_EQ(test, err, 0);
 	if (!err) {
 		KUNIT_EXPECT_EQ(test, test_lambda(dev), 0);
-		KUNIT_EXPECT_FALSE(test, static_key_enabled(&tcp_drwa_enabled));
+		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 0);
+		KUNIT_EXPECT_FALSE(test, test_hooks_on());
 		/* Set when the name space goes */
 		KUNIT_EXPECT_EQ(test, test_write(dev, "300"), 0);
+		KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
 		unregister_netdev(dev);
-		KUNIT_EXPECT_FALSE(test, static_key_enabled(&tcp_drwa_enabled));
+		KUNIT_EXPECT_FALSE(test, test_hooks_on());
 	}
 	put_net(net);
 }
 #endif
+
+static void tcp_drwa_queue_values(struct kunit *test)
+{
+	static const char * const good[] = { "0", "1", "100", "2147483647", "7\n" };
+	static const char * const bad[] = {
+		"-1", "2147483648", "4294967303", "99999999999", "text", "1.5",
+	};
+	struct net_device *dev = test->priv;
+	int i, id;
+
+	KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 0);
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		KUNIT_EXPECT_EQ(test, test_write_queue(dev, good[i]), 0);
+		KUNIT_ASSERT_EQ(test, kstrtoint(good[i], 10, &id), 0);
+		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, id);
+	}
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		KUNIT_EXPECT_EQ(test, test_write_queue(dev, bad[i]), -EINVAL);
+		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 7);
+	}
+}
+
+/* Those with a number share a queue, and it is there as long as one of them. */
+static void tcp_drwa_queue_shared(struct kunit *test)
+{
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_drwa_queue *seven;
+
+	KUNIT_EXPECT_PTR_NE(test, test_queue(dev), test_queue(other));
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_EXPECT_EQ(test, test_write_queue(other, "8"), 0);
+	KUNIT_EXPECT_PTR_NE(test, test_queue(dev), test_queue(other));
+	KUNIT_EXPECT_EQ(test, test_write_queue(other, "7"), 0);
+	seven = test_queue(dev);
+	KUNIT_EXPECT_PTR_EQ(test, test_queue(other), seven);
+	KUNIT_EXPECT_EQ(test, seven->users, 2U);
+	/* The same once more is no second user. */
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_EXPECT_EQ(test, seven->users, 2U);
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "0"), 0);
+	KUNIT_EXPECT_PTR_NE(test, test_queue(dev), seven);
+	KUNIT_EXPECT_EQ(test, seven->users, 1U);
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_EXPECT_PTR_EQ(test, test_queue(dev), seven);
+	test_dev_free(other);
+	KUNIT_EXPECT_PTR_EQ(test, test_queue(dev), seven);
+	KUNIT_EXPECT_EQ(test, seven->users, 1U);
+}
+
+static bool test_queue_is_used(struct net_device *dev)
+{
+	return memchr_inv(&test_queue(dev)->link, 0, sizeof(struct drwa_link));
+}
+
+/* A connection takes its interface's queue, and the new one from its next round. */
+static void tcp_drwa_queue_followed(struct kunit *test)
+{
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, dev);
+
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "7"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_TRUE(test, test_queue_is_used(other));
+	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "8"), 0);
+	KUNIT_EXPECT_FALSE(test, test_queue_is_used(dev));
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_TRUE(test, test_queue_is_used(dev));
+	test_dev_free(other);
+}
 
 static void tcp_drwa_off_is_absent(struct kunit *test)
 {
@@ -674,7 +786,6 @@ static void tcp_drwa_caps(struct kunit *test)
 {
 	struct tcp_sock *tp = test_sock(test, test->priv);
 	struct sock *sk = (struct sock *)tp;
-	u64 capped = test_counter(LINUX_MIB_TCPDRWACAPPED);
 
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 100000), 100000U);
@@ -682,11 +793,33 @@ static void tcp_drwa_caps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 100000), 5000U);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 4000), 4000U);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 0), 0U);
-	KUNIT_EXPECT_EQ(test, test_counter(LINUX_MIB_TCPDRWACAPPED), capped);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 4000), 4000U);
-	KUNIT_EXPECT_EQ(test, test_counter(LINUX_MIB_TCPDRWACAPPED), capped);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_CAPPED), 0UL);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 6000), 5000U);
-	KUNIT_EXPECT_EQ(test, test_counter(LINUX_MIB_TCPDRWACAPPED), capped + 1);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_CAPPED), 1UL);
+}
+
+/* What was offered stays offered, also where the kernel may shrink windows. */
+static void tcp_drwa_keeps_right_edge(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	struct sock *sk = (struct sock *)tp;
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	tp->drwa.wnd = 5120;
+	tp->rcv_wnd = 51200;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 100000), 51200U);
+	/* In whole units of 512 bytes, upwards */
+	tp->rcv_nxt = 1000;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 100000), 50688U);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_CAPPED), 2UL);
+	/* What stock would offer less, it may. */
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 50688), 50688U);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 20480), 20480U);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 0), 0U);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_CAPPED), 2UL);
+	tp->rcv_nxt = 60000;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_offer(sk, 100000), 5120U);
 }
 
 static void tcp_drwa_rmem_limits(struct kunit *test)
@@ -701,6 +834,23 @@ static void tcp_drwa_rmem_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tcp_drwa_syn_rmem_max(sk), TCP_DRWA_RMEM_MAX);
 	tp->drwa.lambda = TEST_LAMBDA;
 	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
+	/* With a window, as far as that needs */
+	tp->drwa.wnd = 5 << 19;
+	KUNIT_EXPECT_GT(test, tcp_drwa_rmem_max(sk), 2 * (5 << 19));
+	KUNIT_EXPECT_LT(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
+	tp->drwa.wnd = 10000;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
+	tp->drwa.wnd = U32_MAX / 2;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
+	/* Not where buffers shall stay as they are */
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 0);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 1);
+	/* A SYN without timestamps opens nothing that can be governed. */
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_timestamps, 0);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_syn_rmem_max(sk), rmem_max);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_timestamps, 1);
+	tp->drwa.wnd = 0;
 	/* A limit that is higher already stays. */
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_rmem[2], 2 * TCP_DRWA_RMEM_MAX);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), 2 * TCP_DRWA_RMEM_MAX);
@@ -760,8 +910,8 @@ static void tcp_drwa_governs(struct kunit *test)
 {
 	struct tcp_sock *tp = test_sock(test, test->priv);
 	struct sock *sk = (struct sock *)tp;
-	u64 sockets = test_counter(LINUX_MIB_TCPDRWASOCKETS);
-	u64 rounds = test_counter(LINUX_MIB_TCPDRWAROUNDS);
+	unsigned long rounds, told[2] = {};
+	int i;
 
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
 	test_sock_run(tp, 20);
@@ -771,10 +921,102 @@ static void tcp_drwa_governs(struct kunit *test)
 	/* Stays near lambda bandwidth-delay products of 125000 bytes */
 	KUNIT_EXPECT_GE(test, tp->drwa.wnd, 90000U);
 	KUNIT_EXPECT_LE(test, tp->drwa.wnd, 230000U);
-	/* As much as may be is kept for an application that pauses. */
-	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, TCP_DRWA_RMEM_MAX);
-	KUNIT_EXPECT_EQ(test, test_counter(LINUX_MIB_TCPDRWASOCKETS), sockets + 1);
-	KUNIT_EXPECT_GT(test, test_counter(LINUX_MIB_TCPDRWAROUNDS), rounds + 50);
+	/* A window twice, and its overhead; far from what there is */
+	KUNIT_EXPECT_GE(test, sk->sk_rcvbuf, 180000);
+	KUNIT_EXPECT_LE(test, sk->sk_rcvbuf, 4 << 20);
+	rounds = test_counted(test->priv, TCP_DRWA_ROUNDS);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_SOCKETS), 1UL);
+	KUNIT_EXPECT_GT(test, rounds, 50UL);
+	for (i = 0; i < TCP_DRWA_BINS; i++) {
+		told[0] += test_counted(test->priv, TCP_DRWA_DELAY_US + i);
+		told[1] += test_counted(test->priv, TCP_DRWA_RTT_US + i);
+	}
+	KUNIT_EXPECT_EQ(test, told[0], told[1]);
+	KUNIT_EXPECT_LE(test, told[0], rounds);
+	/* 2^16 <= 100000 us < 2^17 */
+	KUNIT_EXPECT_GT(test, test_counted(test->priv, TCP_DRWA_RTT_US + 7), rounds / 2);
+}
+
+static void tcp_drwa_buffers_untouched(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	struct sock *sk = (struct sock *)tp;
+	int rcvbuf = sk->sk_rcvbuf;
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 0);
+	test_sock_run(tp, 20);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 1);
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, rcvbuf);
+}
+
+/* Beside one that is governed, an interface that is not costs nothing. */
+static void tcp_drwa_off_beside_others(struct kunit *test)
+{
+	struct net_device *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	struct sock *sk = (struct sock *)tp;
+
+	KUNIT_ASSERT_EQ(test, test_write(other, "150"), 0);
+	tcp_drwa_rtt_sample(sk, 100000);
+	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 0U);
+	test_sock_run(tp, 5);
+	KUNIT_EXPECT_EQ(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_ROUNDS), 0UL);
+	test_dev_free(other);
+}
+
+static void tcp_drwa_handshake(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	struct net_device *other = test_dev_new(test);
+	struct sock *sk = (struct sock *)tp;
+
+	tp->rcv_wnd = 3 << 20;
+	tp->srtt_us = 40000 << 3;
+	KUNIT_ASSERT_EQ(test, test_write(other, "150"), 0);
+	tcp_drwa_connected(sk);
+	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 3U << 20);
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	tp->rx_opt.saw_tstamp = 0;
+	tcp_drwa_connected(sk);
+	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 3U << 20);
+	/* The window of a SYN has no scale. */
+	tp->rx_opt.saw_tstamp = 1;
+	tcp_drwa_connected(sk);
+	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 65535U);
+	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 40000U);
+	test_dev_free(other);
+}
+
+/* The peer sends no timestamps any more, and later does again. */
+static void tcp_drwa_clock_goes(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	struct sock *sk = (struct sock *)tp;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	/* A round without data is none without timestamps. */
+	for (i = 0; i < 3; i++) {
+		tp->tcp_mstamp += TEST_SECOND_US;
+		tcp_drwa_space_adjust(sk);
+	}
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	tp->rx_opt.saw_tstamp = 0;
+	for (i = 0; i < 2; i++) {
+		tp->tcp_mstamp += TEST_SECOND_US;
+		tp->rcv_nxt += 100000;
+		tcp_drwa_space_adjust(sk);
+	}
+	KUNIT_EXPECT_EQ(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 250000), 250000U);
+	tp->rx_opt.saw_tstamp = 1;
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
 }
 
 static void tcp_drwa_switched_off(struct kunit *test)
@@ -785,11 +1027,9 @@ static void tcp_drwa_switched_off(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
 	test_sock_run(tp, 10);
 	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
-	/* The last interface: at once, by the static key */
-	KUNIT_EXPECT_EQ(test, test_write(test->priv, "0"), 0);
-	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 250000), 250000U);
 	/* One of two: at the end of the round */
 	KUNIT_EXPECT_EQ(test, test_write(other, "150"), 0);
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "0"), 0);
 	test_sock_run(tp, 1);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 250000), 250000U);
 	KUNIT_EXPECT_EQ(test, (int)tp->drwa.lambda, 0);
@@ -797,7 +1037,16 @@ static void tcp_drwa_switched_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, test_write(test->priv, "150"), 0);
 	test_sock_run(tp, 10);
 	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	/* The last one: at once, when the hooks go */
+	KUNIT_EXPECT_EQ(test, test_write(other, "0"), 0);
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "0"), 0);
+	KUNIT_EXPECT_FALSE(test, test_hooks_on());
+	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 250000), 250000U);
 	/* The interface goes in a flow. */
+	KUNIT_EXPECT_EQ(test, test_write(other, "150"), 0);
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
 	unregister_netdev(test->priv);
 	test_sock_run(tp, 1);
 	KUNIT_EXPECT_EQ(test, tp->drwa.wnd, 0U);
@@ -813,12 +1062,20 @@ static struct kunit_case tcp_drwa_cases[] = {
 #ifdef CONFIG_NET_NS
 	KUNIT_CASE(tcp_drwa_knob_moved),
 #endif
+	KUNIT_CASE(tcp_drwa_queue_values),
+	KUNIT_CASE(tcp_drwa_queue_shared),
+	KUNIT_CASE(tcp_drwa_queue_followed),
 	KUNIT_CASE(tcp_drwa_off_is_absent),
+	KUNIT_CASE(tcp_drwa_off_beside_others),
 	KUNIT_CASE(tcp_drwa_caps),
+	KUNIT_CASE(tcp_drwa_keeps_right_edge),
 	KUNIT_CASE(tcp_drwa_rmem_limits),
 	KUNIT_CASE(tcp_drwa_which_interface),
 	KUNIT_CASE(tcp_drwa_stands_aside),
 	KUNIT_CASE(tcp_drwa_governs),
+	KUNIT_CASE(tcp_drwa_buffers_untouched),
+	KUNIT_CASE(tcp_drwa_handshake),
+	KUNIT_CASE(tcp_drwa_clock_goes),
 	KUNIT_CASE(tcp_drwa_switched_off),
 	{}
 };

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DRWA, net.ipv4.conf.<interface>.tcp_drwa_lambda: the knob, and what it does to
-# downloads in this network, which every test gets new:
+# DRWA, net.ipv4.conf.<interface>.tcp_drwa_lambda and tcp_drwa_queue: the knobs, and
+# what they do to downloads in this network, which every test gets new:
 #
 #	server                                            phone
 #	srv0  10.77.0.1  ---- 10 Mb/s, 40 ms, 400 ----  cell0  10.77.0.2
@@ -23,7 +23,8 @@
 # Tests are called by name, and options are words to be split.
 # shellcheck disable=SC2086,SC2317
 
-knob_tests="knob_range knob_owner knob_per_interface knob_rename knob_removal"
+knob_tests="knob_range knob_owner knob_per_interface knob_rename knob_refused_name
+	knob_removal queue_range proc_lines"
 tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
 	no_timestamps no_window_scaling small_segments jumbo_frames fast_open
 	mptcp classic switch_off switch_on interface_flap move_away storm
@@ -86,6 +87,8 @@ has() { # name-space file
 
 set_lambda() { put "$phone" "$conf/$1/tcp_drwa_lambda" "$2"; }
 lambda() { get "$phone" "$conf/$1/tcp_drwa_lambda"; }
+set_queue() { put "$phone" "$conf/$1/tcp_drwa_queue" "$2"; }
+queue() { get "$phone" "$conf/$1/tcp_drwa_queue"; }
 
 # For tcp_drwa, which runs them on the phone
 lambda_command() { # interface value
@@ -95,6 +98,10 @@ lambda_command() { # interface value
 route_commands() { # server's interface and address, phone's interface and address
 	echo "ip route replace 10.77.9.1 via $2 dev $3 src 10.77.0.2 &&" \
 	     "nsenter -t $server -n ip route replace 10.77.0.2 via $4 dev $1"
+}
+
+counted() { # key of cell0's line in the phone's /proc/net/tcp_drwa
+	get "$phone" /proc/net/tcp_drwa | sed -n "s/^cell0 .* $1=\([0-9]*\).*/\1/p"
 }
 
 counter() { # name in TcpExt of the phone's /proc/net/netstat
@@ -182,14 +189,14 @@ value() { # span name
 # it. The results of the first stay in stock_kbps, stock_us and stock_wnd.
 both() { # options [lambda]
 	set_lambda cell0 0
-	sockets=$(counter TCPDrwaSockets)
-	capped=$(counter TCPDrwaCapped)
+	sockets=$(counted sockets)
+	capped=$(counted capped)
 	traffic "$1" 2 true 3
 	stock_kbps=$(value 2 goodput_kbps)
 	stock_us=$(value 2 rtt_us)
 	stock_wnd=$(value 2 wnd_max)
 	at_least "goodput without DRWA, kb/s," "$stock_kbps" 100
-	is "TCPDrwaSockets without DRWA" "$(counter TCPDrwaSockets)" "$sockets"
+	is "sockets without DRWA" "$(counted sockets)" "$sockets"
 	set_lambda cell0 "${2:-150}"
 	traffic "$1" 2 true 3
 	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
@@ -198,14 +205,14 @@ both() { # options [lambda]
 governs() { # options [lambda]
 	both "$@"
 	at_most "RTT, us," "$(value 2 rtt_us)" $((stock_us / 2))
-	at_least TCPDrwaSockets "$(counter TCPDrwaSockets)" $((sockets + 1))
-	at_least TCPDrwaRounds "$(counter TCPDrwaRounds)" 10
-	at_least TCPDrwaCapped "$(counter TCPDrwaCapped)" $((capped + 10))
+	at_least sockets "$(counted sockets)" $((sockets + 1))
+	at_least rounds "$(counted rounds)" 10
+	at_least "capped segments" "$(counted capped)" $((capped + 10))
 }
 
 stands_aside() { # options
 	both "$1"
-	is TCPDrwaCapped "$(counter TCPDrwaCapped)" "$capped"
+	is "capped segments" "$(counted capped)" "$capped"
 	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us / 2))
 	at_least "window" "$(value 2 wnd_max)" $((stock_wnd * 3 / 4))
 }
@@ -224,39 +231,91 @@ knob_range() {
 }
 
 knob_owner() {
-	is owner "$(on "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_lambda)" \
-		"644 0 0"
+	for file in lambda queue; do
+		is owner "$(on "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_$file)" \
+			"644 0 0"
+	done
 }
 
 knob_per_interface() {
 	set_lambda cell0 150
 	is "wifi0's lambda" "$(lambda wifi0)" 0
 	for none in lo all default; do
-		! has "$phone" $conf/$none/tcp_drwa_lambda || fail "$none has a knob"
+		for file in lambda queue; do
+			! has "$phone" $conf/$none/tcp_drwa_$file || fail "$none has a knob"
+		done
 	done
 }
 
 knob_rename() {
 	set_lambda wifi0 200
+	set_queue wifi0 7
 	on "$phone" ip link set wifi0 down
 	on "$phone" ip link set wifi0 name other0 || fail "cannot rename"
 	is "lambda under a new name" "$(lambda other0)" 200
+	is "queue under a new name" "$(queue other0)" 7
 	! has "$phone" $conf/wifi0 || fail "the old name stays"
+}
+
+# sysctl gives "all" a meaning, so that there is no file. Where such a name is taken
+# nevertheless, nothing may be left on.
+knob_refused_name() {
+	set_lambda wifi0 200
+	set_queue wifi0 7
+	on "$phone" ip link set wifi0 down
+	set -- 200 7
+	if on "$phone" ip link set wifi0 name all 2>/dev/null; then
+		! get "$phone" /proc/net/tcp_drwa | grep -q '^all ' || fail "all has a line"
+		on "$phone" ip link set all name wifi0
+		set -- 0 0
+	fi
+	is "lambda after it" "$(lambda wifi0)" "$1"
+	is "queue after it" "$(queue wifi0)" "$2"
 }
 
 knob_removal() {
 	set_lambda wifi0 200
+	set_queue wifi0 7
 	on "$phone" ip link set wifi0 netns "$server"
 	! has "$phone" $conf/wifi0/tcp_drwa_lambda || fail "stays when the interface moves"
-	is "lambda in another name space" \
-		"$(get "$server" $conf/wifi0/tcp_drwa_lambda)" 0
+	for file in lambda queue; do
+		is "$file in another name space" \
+			"$(get "$server" $conf/wifi0/tcp_drwa_$file)" 0
+	done
 	put "$server" $conf/wifi0/tcp_drwa_lambda 300
 	on "$server" ip link del wifi0
 	! has "$server" $conf/wifi0 || fail "stays when the interface goes"
 	connect srv1 wifi0 1
 	is "lambda of a new interface" "$(lambda wifi0)" 0
-	# Goes with the name space while set
+	is "queue of a new interface" "$(queue wifi0)" 0
+	# Go with the name space while set
 	set_lambda wifi0 200
+	set_queue wifi0 7
+}
+
+queue_range() {
+	is "the default" "$(queue cell0)" 0
+	for good in 1 100 2147483647 '250 ' 0 7; do
+		set_queue cell0 "$good" || fail "refuses $good"
+		is queue "$(queue cell0)" "${good% }"
+	done
+	for bad in -1 2147483648 4294967303 99999999999 text 1.5 7x; do
+		! set_queue cell0 "$bad" || fail "takes $bad"
+		is "queue after $bad" "$(queue cell0)" 7
+	done
+	is "wifi0's queue" "$(queue wifi0)" 0
+}
+
+proc_lines() {
+	set_lambda cell0 125
+	set_queue cell0 7
+	numbers='[0-9]*\(,[0-9]*\)\{13\}'
+	for start in "cell0 lambda=125 queue=7" "wifi0 lambda=0 queue=0"; do
+		get "$phone" /proc/net/tcp_drwa | grep -q "^$start sockets=[0-9]* \
+rounds=[0-9]* capped=[0-9]* delay_us=$numbers rtt_us=$numbers\$" ||
+			fail "no line as expected with $start"
+	done
+	is lines "$(get "$phone" /proc/net/tcp_drwa | wc -l)" 2
 }
 
 download() { governs ""; }
