@@ -20,7 +20,7 @@ from drwalab import __version__
 from drwalab.kernels import Kernel
 from drwalab.spec import SAMPLE_US, Link, RunSpec
 
-SCHEMA = "drwa-lab-run/1"
+SCHEMA = "drwa-lab-run/2"
 
 Result = dict[str, Any]
 Records = dict[str, npt.NDArray[np.int64]]
@@ -36,6 +36,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     capacity = _capacity_bytes(spec, spec.down)
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
     counters = tcp_counters((folder / "netstat").read_text())
+    probes = delays(records, spec.duration_us)
     return {
         "schema": SCHEMA,
         "name": spec.name,
@@ -45,7 +46,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "aqm": spec.aqm,
         "config": _config(spec),
         "goodput_mbps": round(int(received.sum()) * 8 / spec.duration_us, 6),
-        "rtt_ms": _rtt(records),
+        "rtt_ms": _rtt(records, probes),
         "flows": flows,
         "jain": jain(received[_first_with_all(spec) :].sum(axis=0)),
         "objects": _objects(records, spec),
@@ -63,8 +64,9 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             "rwnd_bytes": [int(x) for x in rwnd_bytes.sum(axis=1)],
             "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
             "rtt": {
-                "t_s": _rounded(records["p"][:, 0] / 1e6, 6),
-                "ms": _rounded(records["p"][:, 1] / 1e3, 3),
+                "t_s": _rounded(probes[:, 0] / 1e6, 6),
+                "ms": _rounded(probes[:, 1] / 1e3, 3),
+                "lost_t_s": _rounded(probes[probes[:, 2] == 0, 0] / 1e6, 6),
             },
         },
         "drwa": _rounds(folder / "trace", records, start_us),
@@ -99,7 +101,7 @@ def goodput_between(result: Result, from_s: float, to_s: float) -> list[float]:
 
 
 def rtt_between(result: Result, from_s: float, to_s: float) -> npt.NDArray[np.float64]:
-    """RTT of the probes that were sent in a part of the run, in ms."""
+    """RTT of the probes that were sent in a part of the run, in ms; see delays() for lost ones."""
     sent_s = np.array(result["series"]["rtt"]["t_s"])
     rtt_ms = np.array(result["series"]["rtt"]["ms"], dtype=np.float64)
     return rtt_ms[(sent_s >= from_s) & (sent_s < to_s)]
@@ -119,7 +121,7 @@ def read_raw(path: Path) -> Records:
     for line in path.read_text().splitlines():
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
-    widths = {"p": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
+    widths = {"p": 3, "l": 2, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -212,14 +214,35 @@ def _statistics(values: npt.NDArray[np.float64], percentiles: Sequence[int]) -> 
     return stats | {f"p{p}": round(float(x), 3) for p, x in zip(percentiles, points, strict=True)}
 
 
-def _rtt(records: Records) -> dict[str, Any]:
-    probes = records["p"]
-    # Those sent after the last one answered may still be on their way.
-    lost = int(probes[:, 2].max()) + 1 - len(probes) if len(probes) else 0
+def delays(records: Records, end_us: int) -> npt.NDArray[np.int64]:
+    """Each probe's instant of sending and RTT, in us, and 1 where it was answered, by sending.
+
+    A probe without an answer has cost whoever waits for it at least the time until the first answer
+    to anything sent later: its RTT is that of the next answered probe and the time between the two.
+    After the last one answered, probes may be on their way when the run ends. Those that have
+    waited for longer than that one did count with the time they waited; of the others nothing is
+    known.
+    """
+    answered = records["p"][np.argsort(records["p"][:, 2])]
+    lost = records["l"]
+    following = np.searchsorted(answered[:, 2], lost[:, 1])
+    overtaken = following < len(answered)
+    answer_us = np.full(len(lost), end_us)
+    answer_us[overtaken] = answered[following[overtaken], :2].sum(axis=1)
+    waited_us = answer_us - lost[:, 0]
+    known = overtaken | (waited_us > (answered[-1, 1] if len(answered) else 0))
+    late = np.column_stack([lost[:, 0], waited_us, np.zeros(len(lost), np.int64)])[known]
+    there = np.column_stack([answered[:, :2], np.ones(len(answered), np.int64)])
+    found = np.concatenate([there, late])
+    return found[np.argsort(found[:, 0], kind="stable")]
+
+
+def _rtt(records: Records, probes: npt.NDArray[np.int64]) -> dict[str, Any]:
+    lost = int((probes[:, 2] == 0).sum())
     return {
         "base": round(int(records["b"].min()) / 1e3, 3),
         **_statistics(probes[:, 1] / 1e3, (50, 95, 99)),
-        "count": len(probes),
+        "count": len(probes) - lost,
         "lost": lost,
     }
 

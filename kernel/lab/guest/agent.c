@@ -17,6 +17,7 @@
  *   b rtt_us				idle probe: the base RTT
  *   t t0_us				CLOCK_MONOTONIC when the flows started
  *   p sent_us rtt_us number		answered probe
+ *   l sent_us number			probe without an answer, at the end
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   q t_us backlog_bytes		downlink queue
  *   f flow port			port of the end that opened a download
@@ -185,7 +186,8 @@ static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
 static int64_t last_load_us;
 static uint32_t probes_sent;
-static bool answered[MAX_PROBES];
+/* INT64_MAX once it is answered */
+static int64_t probe_sent_us[MAX_PROBES];
 static char chunk[CHUNK];
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
@@ -634,8 +636,12 @@ static void send_probe(void)
 {
 	struct probe_msg m = { .sent_us = now_us(), .seq = probes_sent };
 
+	if (probes_sent == MAX_PROBES) {
+		errno = E2BIG;
+		die("probes");
+	}
 	if (send(probe.fd, &m, sizeof(m), 0) == sizeof(m))
-		probes_sent++;
+		probe_sent_us[probes_sent++] = m.sent_us;
 }
 
 static int64_t read_probes(void)
@@ -645,9 +651,10 @@ static int64_t read_probes(void)
 
 	while (recv(probe.fd, &m, sizeof(m), 0) == sizeof(m)) {
 		rtt = now_us() - m.sent_us;
-		if (!t0_us || m.seq >= MAX_PROBES || answered[m.seq])
+		/* Not those that measured the base RTT, nor a duplicate. */
+		if (!t0_us || m.sent_us < t0_us || probe_sent_us[m.seq] != m.sent_us)
 			continue;
-		answered[m.seq] = true;
+		probe_sent_us[m.seq] = INT64_MAX;
 		fprintf(raw, "p %lld %lld %u\n", (long long)(m.sent_us - t0_us),
 			(long long)rtt, m.seq);
 	}
@@ -1187,6 +1194,9 @@ static void finish(void)
 		fprintf(raw, "r %d %u %llu\n", i, info.tcpi_total_retrans,
 			(unsigned long long)readers[i].reads);
 	}
+	for (i = 0; i < (int)probes_sent; i++)
+		if (probe_sent_us[i] != INT64_MAX)
+			fprintf(raw, "l %lld %d\n", (long long)(probe_sent_us[i] - t0_us), i);
 	if (spec.upload)
 		fprintf(raw, "u %llu\n", (unsigned long long)upload_reader.received);
 	fprintf(raw, "w %d\n", unfinished);

@@ -70,7 +70,7 @@ def run(
 
     mbps = bytes_out * 8e-6 / duration_s * 0.96
     return {
-        "schema": "drwa-lab-run/1",
+        "schema": "drwa-lab-run/2",
         "name": name,
         "scheme": scheme,
         "lambda": lam,

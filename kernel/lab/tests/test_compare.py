@@ -137,7 +137,7 @@ def test_load_one_or_several(tmp_path: Path) -> None:
         ("[]", "holds no result"),
         ("7", "not a result"),
         ('{"schema": "other/1"}', "not a result"),
-        ('{"schema": "drwa-lab-run/1", "name": "x"}', "result without scheme"),
+        ('{"schema": "drwa-lab-run/2", "name": "x"}', "result without scheme"),
     ],
 )
 def test_load_refuses(tmp_path: Path, content: str | None, message: str) -> None:

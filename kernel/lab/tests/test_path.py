@@ -116,6 +116,20 @@ def test_outage(run: Run, tmp_path: Path, trace: bool) -> None:
     assert all(later < before + 60 for before, later in pairwise(waited))
 
 
+def test_probes_that_an_outage_loses_are_late(run: Run) -> None:
+    """A short queue is full then; none may look better than one that waited in a deep one."""
+    load: dict[str, Any] = {"flows": 0, "object": ["1B"], "think": "10s"}
+    result = run("stock", **LINK, **load, buffer="1500B", event=["3s outage=2s"])
+    # The queue holds 17 of 40.
+    assert result["rtt_ms"]["lost"] == pytest.approx(23, abs=1)
+    assert result["rtt_ms"]["count"] + result["rtt_ms"]["lost"] == pytest.approx(160, abs=1)
+    series = result["series"]["rtt"]
+    delay_ms = dict(zip(series["t_s"], series["ms"], strict=True))
+    lost = [t for t in series["lost_t_s"] if 3 <= t < 5]
+    assert len(lost) > 20
+    assert all(delay_ms[t] > (5 - t) * 1e3 for t in lost)
+
+
 def test_uplink_stops_too(run: Run) -> None:
     given = LINK | {"flows": 0, "upload": True, "uplink_rate": "5mbit"}
     plain = run("stock", **given)["upload_goodput_mbps"]

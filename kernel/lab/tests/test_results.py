@@ -2,6 +2,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from drwalab import output, results, spec
@@ -9,7 +10,8 @@ from drwalab.kernels import Kernel
 
 KERNEL = Kernel("6.12", "drwa", Path("linux"), "key", "6.12.1", "6.12.1-1", ["a" * 40])
 
-# Two downloads of half a second, and an answer to one of two probes that could have had one.
+# Two downloads of half a second. Two probes were overtaken, one was given up on at the end, after
+# more than the 100 ms of the last answer, and one may still have had its answer.
 RAW = """\
 b 50100
 b 50001
@@ -31,6 +33,10 @@ s 400000 1 10000 65000 10
 s 500000 0 60000 70000 10
 s 500000 1 20000 65000 10
 p 200000 100000 4
+l 50000 1
+l 100000 2
+l 350000 5
+l 450000 6
 r 0 3 7
 r 1 1 2
 u 62500
@@ -82,13 +88,13 @@ def test_numbers(folder: Path) -> None:
     assert result["jain"] == pytest.approx(1.28**2 / (2 * (0.96**2 + 0.32**2)), abs=1e-6)
     assert result["rtt_ms"] == {
         "base": 50.001,
-        "mean": 80.333,
-        "p50": 90.0,
-        "p95": 99.0,
-        "p99": 99.8,
+        # Of 51, 90, 100, 140, 150 and 190.
+        "mean": 120.167,
+        "p50": 120.0,
+        "p95": 180.0,
+        "p99": 188.0,
         "count": 3,
-        # Of five sent up to the last one answered.
-        "lost": 2,
+        "lost": 3,
     }
     assert result["objects"] == {
         "count": 1,
@@ -121,7 +127,11 @@ def test_series(folder: Path) -> None:
         "flow_goodput_mbps": [[0.0, 0.8, 1.6, 1.6, 0.8], [0.0, 0.0, 0.8, 0.0, 0.8]],
         "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
         "link_mbps": [2.0] * 5,
-        "rtt": {"t_s": [0.0, 0.15, 0.2], "ms": [51.0, 90.0, 100.0]},
+        "rtt": {
+            "t_s": [0.0, 0.05, 0.1, 0.15, 0.2, 0.35],
+            "ms": [51.0, 190.0, 140.0, 90.0, 100.0, 150.0],
+            "lost_t_s": [0.05, 0.1, 0.35],
+        },
     }
 
 
@@ -129,10 +139,37 @@ def test_settled_part(folder: Path) -> None:
     result = results.read(folder, spec.parse("stock", options()), KERNEL)
     goodput, rtt = results.settled(result, 0.2)
     assert goodput == pytest.approx((2.4 + 1.6 + 1.6) / 3)
-    assert rtt == 100.0
+    assert rtt == 125.0
     # The end belongs to what follows.
-    assert list(results.rtt_between(result, 0.0, 0.2)) == [51.0, 90.0]
+    assert list(results.rtt_between(result, 0.0, 0.2)) == [51.0, 190.0, 140.0, 90.0]
     assert results.goodput_between(result, 5, 6) == [0.0, 0.0]
+
+
+def delays(answered: list[list[int]], lost: list[list[int]]) -> list[list[int]]:
+    """Of a run of a second: (sent_us, rtt_us, number), and (sent_us, number)."""
+    records = {
+        "p": np.array(answered, dtype=np.int64).reshape(-1, 3),
+        "l": np.array(lost, dtype=np.int64).reshape(-1, 2),
+    }
+    return [[int(x) for x in row] for row in results.delays(records, 1_000_000)]
+
+
+def test_lost_probes_are_late() -> None:
+    """As late as the first answer that could have told; nothing is known of what is on its way."""
+    last = [[0, 50_000, 0], [150_000, 60_000, 3]]
+    assert delays(last, [[50_000, 1], [100_000, 2]]) == [
+        [0, 50_000, 1],
+        [50_000, 160_000, 0],
+        [100_000, 110_000, 0],
+        [150_000, 60_000, 1],
+    ]
+    # Of two that are unanswered at the end, the one that is overdue.
+    assert delays(last, [[939_999, 4], [940_000, 5]])[2:] == [[939_999, 60_001, 0]]
+    # Answers in another order than that of sending.
+    assert delays([last[1], last[0]], [[50_000, 1]])[1] == [50_000, 160_000, 0]
+    # A link that is dead all the time.
+    assert delays([], [[0, 0], [50_000, 1]]) == [[0, 1_000_000, 0], [50_000, 950_000, 0]]
+    assert delays([], []) == []
 
 
 def test_fairness_is_of_several_that_got_something() -> None:
@@ -199,7 +236,7 @@ def test_rounds_of_the_tracepoint(folder: Path) -> None:
 
 
 def test_no_downloads(folder: Path) -> None:
-    raw = [line for line in RAW.splitlines() if line[0] not in "fsrp"]
+    raw = [line for line in RAW.splitlines() if line[0] not in "fsrpl"]
     (folder / "raw").write_text("\n".join(raw) + "\n")
     result = results.read(folder, spec.parse("stock", options(flows=0)), KERNEL)
     assert (result["flows"], result["jain"], result["goodput_mbps"]) == ([], None, 0.0)
