@@ -14,7 +14,7 @@ import typer
 
 from drwalab import cases, errors, output, pool, targets
 from drwalab.cases import Case
-from drwalab.results import Result
+from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.spec import SpecError
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
 
@@ -107,29 +107,30 @@ def _row(case: Case, found: Sequence[Result]) -> Row:
 
 
 def _players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
-    """Each player over the links that it shares with stock: means of the ratios."""
+    """Each player over the links that it shares with stock: geometric means of the ratios."""
     names = dict.fromkeys(name for group in groups for name in group.players)
     rows: list[tuple[str, ...]] = []
     for name in names:
         shared = [g for g in groups if g.has(name) and g.has(targets.STOCK)]
-        goodput, delay, completion = [], [], []
+        goodput, mean, p95, completion = [], [], [], []
         for g in shared:
             if g.config["flows"] and g.mean(targets.STOCK, targets.goodput):
                 goodput.append(
                     g.mean(name, targets.goodput) / g.mean(targets.STOCK, targets.goodput)
                 )
-            if all(r["rtt_ms"]["p95"] for r in g.runs(name)):
-                delay.append(g.mean(name, lambda r: targets.p95(r) / targets.base_ms(r)))
+            if all(of_idle(r, "p95") for r in g.runs(name)):
+                mean.append(g.mean(name, lambda r: of_idle(r, "mean") or 0.0))
+                p95.append(g.mean(name, lambda r: of_idle(r, "p95") or 0.0))
             if g.config["objects"] and all(r["objects"]["count"] for r in g.runs(name)):
                 completion.append(g.mean(name, lambda r: float(r["objects"]["mean_fct_ms"])))
-        means = [float(np.mean(v)) if v else None for v in (goodput, delay, completion)]
         rows.append(
             (
                 name,
                 str(len(shared)),
-                output.number(means[0], 3),
-                output.number(means[1], 2),
-                output.number(means[2], 0),
+                output.number(geometric_mean(goodput), 3),
+                output.number(geometric_mean(mean), 2),
+                output.number(geometric_mean(p95), 2),
+                output.number(float(np.mean(completion)) if completion else None, 0),
             )
         )
     return rows
@@ -156,11 +157,11 @@ def document(rows: Sequence[Row], took_s: float) -> str:
         "table has the worst one. Ratios are of the default law (`drwa`), to what the target "
         "names; [targets.py](../drwalab/targets.py) has the formulae.\n\n"
         f"{_table(HEADS, cells)}\n"
-        "The players of each case over the links that they share with stock: goodput of stock's "
-        "and p95 RTT of the base RTT, each the mean of the links' ratios, and the mean time to "
-        "fetch an object.\n"
+        "The players of each case over the links that they share with stock: goodput of stock's, "
+        "mean and p95 RTT of the idle link's, each the geometric mean over the links, and the mean "
+        "time to fetch an object.\n"
     ]
-    heads = ("Player", "Links", "Goodput", "p95 RTT", "Fetch, ms")
+    heads = ("Player", "Links", "Goodput", "Mean RTT", "p95 RTT", "Fetch, ms")
     for row in rows:
         parts.append(f"## {row.case.name}\n{row.case.about}\n\n{_table(heads, row.players)}")
         parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]

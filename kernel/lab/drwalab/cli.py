@@ -68,8 +68,8 @@ def run(
         typer.Option(
             metavar="NAME",
             help="The phone's receiver: " + ", ".join(schemes.names()) + ". stock is Linux "
-            "auto-tuning up to 16 MiB; static and android-… are Android's limits. Repeat it for "
-            "several runs over the same link.",
+            "auto-tuning up to 16 MiB; static and android-… are Android's limits; idle has nothing "
+            "on the link but probes. Repeat it for several runs over the same link.",
         ),
     ],
     kernel: Annotated[

@@ -90,6 +90,12 @@ class Run:
         value = self.result["rtt_ms"].get(key)
         return None if value is None else float(value)
 
+    @property
+    def idle_p95(self) -> float | None:
+        """The least p95 RTT that the link allows."""
+        value = self.result["rtt_ms"]["idle"]["p95"]
+        return None if value is None else float(value)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -185,7 +191,7 @@ def verdict(comparison: Comparison) -> str:
     """What the subject keeps of the baseline's goodput, at which delay; and who does better."""
     base, subject = comparison.baseline, comparison.subject
     before = base.rtt("p95")
-    rest = f"(base RTT {whole_ms(base.rtt('base'))} ms)"
+    rest = f"(idle link {whole_ms(base.idle_p95)} ms)"
     if subject is None:
         reached = f"{base.name} reaches {mbps(base.goodput)} Mb/s"
         return f"{reached} at a p95 RTT of {whole_ms(before)} ms {rest}."

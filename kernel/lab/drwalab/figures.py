@@ -273,8 +273,8 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
                 "hovertemplate": "%{x:.0f} ms, %{y:.2f} Mb/s",
             }
         )
-    base = comparison.runs[0].rtt("base") or 1.0
-    xs = [base, *(p[0] for p in points)]
+    idle = comparison.runs[0].idle_p95 or 1.0
+    xs = [idle, *(p[0] for p in points)]
     axis = log_axis([min(xs) / 1.1, max(xs) * 1.25])
     axis["range"] = axis["range"][::-1]
     line = {"color": "@soft", "width": 1, "dash": "dot"}
@@ -290,8 +290,8 @@ def scatter_figure(comparison: Comparison) -> dict[str, Any]:
         "shapes": [
             {
                 "type": "line",
-                "x0": base,
-                "x1": base,
+                "x0": idle,
+                "x1": idle,
                 "yref": "paper",
                 "y0": 0,
                 "y1": 1,

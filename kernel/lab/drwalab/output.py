@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from drwalab.results import Result, goodput_between, jain, settled
+from drwalab.results import Result, goodput_between, jain, of_idle, settled
 
 WIDE = 250
 
@@ -36,6 +36,10 @@ def _rtt(key: str) -> Callable[[Result], str]:
     return lambda result: number(result["rtt_ms"][key], 0)
 
 
+def _of_idle(key: str) -> Callable[[Result], str]:
+    return lambda result: number(of_idle(result, key), 2)
+
+
 # Title, text of a result, and whether these results have it at all.
 _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = [
     ("Goodput\nMb/s", _goodput, lambda _: True),
@@ -44,6 +48,8 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
     ("RTT p50\nms", _rtt("p50"), lambda _: True),
     ("RTT p95\nms", _rtt("p95"), lambda _: True),
     ("RTT p99\nms", _rtt("p99"), lambda _: True),
+    ("Mean\nof idle", _of_idle("mean"), lambda _: True),
+    ("p95\nof idle", _of_idle("p95"), lambda _: True),
     ("Link use\n%", lambda r: number((r["utilisation"] or 0) * 100), lambda _: True),
     ("Jain", lambda r: number(r["jain"], 3), lambda r: r["jain"] is not None),
     ("Objects", lambda r: str(r["objects"]["count"]), lambda r: bool(r["config"]["objects"])),

@@ -136,10 +136,10 @@ def _scatter_panel(axes: "Axes", comparison: Comparison) -> None:
             marker=MARKERS[style.symbol],
             markersize=style.size * (1.0 if run is comparison.subject else 0.85),
         )
-    base = comparison.runs[0].rtt("base") or 1.0
-    axes.axvline(base, color=THEMES["light"]["@soft"], linestyle=":", linewidth=1)
+    idle = comparison.runs[0].idle_p95 or 1.0
+    axes.axvline(idle, color=THEMES["light"]["@soft"], linestyle=":", linewidth=1)
     axes.set_xscale("log")
-    axes.set_xlim(max([base, *(p for p, _ in points)]) * 1.6, base / 1.3)
+    axes.set_xlim(max([idle, *(p for p, _ in points)]) * 1.6, idle / 1.3)
     axes.set_ylim(*goodput_range([g for _, g in points]))
     axes.set_title("Goodput, Mb/s (better: up and right)")
     axes.set_xlabel("p95 RTT, ms (shorter to the right)")

@@ -52,12 +52,15 @@ def run_specs(
 ) -> list[dict[str, Any]]:
     """The results of these runs, in their order; with reuse, those of earlier runs where possible.
 
+    Each has the delay of its idle link, which is run once for all that share the link, and kept.
     Raises KernelMissing before any guest boots, and GuestError when one fails (the rest end then).
     """
     builds = builds or find_kernels(specs)
     agent = kernels.agent()
+    idle = [spec.idle() for spec in specs]
+    everything = [*specs, *dict.fromkeys(idle)]
 
-    def job(spec: RunSpec) -> Job[dict[str, Any]]:
+    def job(spec: RunSpec, reuse: bool) -> Job[dict[str, Any]]:
         kernel = builds[spec.kernel, spec.flavour]
         kept = _kept(spec, kernel, agent) if reuse else None
 
@@ -77,7 +80,12 @@ def run_specs(
 
         return run
 
-    return run_jobs([job(spec) for spec in specs], [s.duration_us / 1e6 for s in specs], progress)
+    jobs = [job(spec, reuse or number >= len(specs)) for number, spec in enumerate(everything)]
+    found = run_jobs(jobs, [spec.duration_us / 1e6 for spec in everything], progress)
+    idle_results = dict(zip(everything[len(specs) :], found[len(specs) :], strict=True))
+    for result, link in zip(found, idle, strict=False):
+        results.add_idle(result, idle_results[link])
+    return found[: len(specs)]
 
 
 def run_jobs(

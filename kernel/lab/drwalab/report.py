@@ -14,7 +14,7 @@ import typer
 
 from drwalab import compare, errors, figures, output
 from drwalab.compare import Comparison, ResultError, Run, change, mbps, ms
-from drwalab.results import Result, dump
+from drwalab.results import Result, dump, of_idle
 from drwalab.style import THEMES, Style
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -45,9 +45,9 @@ def table(comparison: Comparison) -> tuple[list[Column], list[list[Cell]]]:
     def count(key: str) -> list[Cell]:
         return [Cell(str(r.result[key])) for r in runs]
 
-    def times(run: Run) -> str:
-        p95, base = run.rtt("p95"), run.rtt("base")
-        return f"{p95 / base:.1f}×" if p95 is not None and base else "–"
+    def times(run: Run, key: str) -> str:
+        ratio = of_idle(run.result, key)
+        return "–" if ratio is None else f"{ratio:.1f}×"
 
     def used(run: Run) -> str:
         share = run.result["utilisation"]
@@ -62,11 +62,12 @@ def table(comparison: Comparison) -> tuple[list[Column], list[list[Cell]]]:
             Column("RTT p95", "ms"),
             [Cell(ms(r.rtt("p95")), delta(r, r.rtt("p95"), baseline.rtt("p95"))) for r in runs],
         ),
-        (Column("p95 ÷ base"), [Cell(times(r)) for r in runs]),
+        (Column("p95 ÷ idle"), [Cell(times(r, "p95")) for r in runs]),
         (
             Column("RTT mean", "ms"),
             [Cell(ms(r.rtt("mean")), delta(r, r.rtt("mean"), baseline.rtt("mean"))) for r in runs],
         ),
+        (Column("mean ÷ idle"), [Cell(times(r, "mean")) for r in runs]),
         (Column("RTT p50", "ms"), [Cell(ms(r.rtt("p50"))) for r in runs]),
         (Column("RTT p99", "ms"), [Cell(ms(r.rtt("p99"))) for r in runs]),
         (Column("Link used", "%"), [Cell(used(r)) for r in runs]),

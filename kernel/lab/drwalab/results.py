@@ -85,6 +85,25 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     }
 
 
+def add_idle(result: Result, idle: Result) -> None:
+    """Put the delay of the idle link, which is the least that any load can have, beside the run's.
+
+    The idle run is that of RunSpec.idle().
+    """
+    result["rtt_ms"]["idle"] = {key: idle["rtt_ms"][key] for key in ("mean", "p50", "p95")}
+
+
+def of_idle(result: Result, key: str) -> float | None:
+    """The run's mean, p50 or p95 RTT in those of the idle link; none without probes."""
+    own, idle = result["rtt_ms"][key], result["rtt_ms"]["idle"][key]
+    return None if own is None or not idle else float(own / idle)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float | None:
+    """The mean of ratios, in which twice and half cancel; none of nothing."""
+    return float(np.exp(np.mean(np.log(ratios)))) if len(ratios) else None
+
+
 def dump(results: Sequence[Result]) -> str:
     """JSON text: one object for one result, else a list."""
     content = results[0] if len(results) == 1 else list(results)

@@ -34,6 +34,11 @@ class Scheme:
         return self.default_lambda is not None
 
     @property
+    def idle(self) -> bool:
+        """The link with nothing on it but probes."""
+        return self.name == "idle"
+
+    @property
     def classic(self) -> bool:
         return self.name == "drwa-classic"
 
@@ -41,7 +46,10 @@ class Scheme:
 @cache
 def _named() -> dict[str, Scheme]:
     path = Path(__file__).resolve().parents[1] / "schemes.toml"
-    schemes = {"stock": Scheme("stock", "stock", STOCK_RMEM)}
+    schemes = {
+        "stock": Scheme("stock", "stock", STOCK_RMEM),
+        "idle": Scheme("idle", "idle link", STOCK_RMEM),
+    }
     for name, entry in tomllib.loads(path.read_text()).items():
         wmem = tuple(entry["wmem"]) if "wmem" in entry else None
         schemes[name] = Scheme(name, f"static {name}", tuple(entry["rmem"]), wmem)

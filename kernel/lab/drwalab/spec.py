@@ -3,7 +3,7 @@
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,8 @@ _EVENT_PARSERS: dict[str, Callable[[str], int]] = {
     "lambda": units.parse_hundredths,
     "outage": units.parse_time_us,
 } | {what: _choice(what) for what in _CHOICES}
+# Of the events, what does not belong to the link.
+_LOAD_EVENTS = ("lambda",)
 _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "base-rtt": units.show_time,
     "rate": units.show_rate,
@@ -189,6 +191,9 @@ class Sockets:
         return words + [name for name, given in flags.items() if given]
 
 
+_PLAIN_SOCKETS = Sockets(0, 0, 0, True, True, False, False, False)
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """One run. Times are in us, sizes in bytes, rates in bit/s, λ in hundredths, loss in ppm."""
@@ -232,6 +237,32 @@ class RunSpec:
     @property
     def has_second_link(self) -> bool:
         return self.sockets.mptcp or any(event.what == "move" for event in self.events)
+
+    def idle(self) -> "RunSpec":
+        """This link with nothing on it but probes, whatever the phone, the load and the seed are.
+
+        Its radio is awake, and its queue, which stays empty, is a plain one.
+        """
+        return replace(
+            self,
+            scheme=schemes.find("idle"),
+            lambda_hundredths=None,
+            cc=DEFAULTS["cc"],
+            aqm=None,
+            promotion=None,
+            flows=0,
+            flow_gap_us=0,
+            reader=Reader(DEFAULTS["reader"]),
+            sockets=_PLAIN_SOCKETS,
+            upload=False,
+            object_bytes=(),
+            keep_alive=False,
+            arrival=DEFAULTS["arrival"],
+            think_us=units.parse_time_us(DEFAULTS["think"]),
+            events=tuple(event for event in self.events if event.what not in _LOAD_EVENTS),
+            seed=DEFAULTS["seed"],
+            pcap_dir=None,
+        )
 
     @property
     def name(self) -> str:
@@ -379,6 +410,8 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         ipv6=bool(options.get("ipv6")),
         seed=options.whole("seed", 0, (1 << 64) - 1),
     )
+    if found.idle:
+        spec = replace(spec.idle(), seed=spec.seed)
     _check(spec)
     return spec
 
@@ -517,7 +550,7 @@ def _check(spec: RunSpec) -> None:
     """What no option shows by itself."""
     if spec.duration_us % SAMPLE_US:
         raise SpecError("--duration: has to be a multiple of 100ms")
-    if not (spec.flows or spec.object_bytes or spec.upload):
+    if not (spec.flows or spec.object_bytes or spec.upload or spec.scheme.idle):
         raise SpecError("--flows: 0 leaves nothing to measure without --object or --upload")
     if spec.flow_gap_us * (spec.flows - 1) >= spec.duration_us:
         raise SpecError(f"--flow-gap: the last of {spec.flows} flows would not start in the run")

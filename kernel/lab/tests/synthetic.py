@@ -109,6 +109,7 @@ def run(
             "p99": quantile(0.99),
             "count": len(probe_ms),
             "lost": 0,
+            "idle": {"mean": base_ms + 2.0, "p50": base_ms + 2.0, "p95": base_ms + 10.0},
         },
         "flows": [
             {"goodput_mbps": round(mbps, 3), "retransmits": int(drops), "reads": 1, "start_s": 0.0}

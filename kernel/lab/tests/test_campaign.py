@@ -263,7 +263,7 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         return folder
 
     def read(_folder: Path, one: RunSpec, _kernel: object) -> Result:
-        return {"name": one.name, "seed": one.seed}
+        return {"name": one.name, "seed": one.seed, "rtt_ms": dict.fromkeys(("mean", "p50", "p95"))}
 
     kernel = FakeKernel()
     monkeypatch.setattr(pool, "find_kernels", lambda specs: {("6.12", "drwa"): kernel})
@@ -273,12 +273,13 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     one, two = (spec.parse("stock", {"rate": "1mbit", "seed": seed}) for seed in (1, 2))
     first = pool.run_specs([one, two], progress=False, reuse=True)
     assert pool.run_specs([two, one], progress=False, reuse=True) == first[::-1]
-    assert len(made) == 2
+    # They share an idle link.
+    assert sorted(made) == ["idle link", "stock", "stock"]
     pool.run_specs([one], progress=False)
-    assert len(made) == 3
+    assert made[3:] == ["stock"]
     kernel.key = "two"
     pool.run_specs([one], progress=False, reuse=True)
-    assert len(made) == 4
+    assert sorted(made[4:]) == ["idle link", "stock"]
 
 
 def test_the_record_is_of_these_targets() -> None:

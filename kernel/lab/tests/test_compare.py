@@ -30,7 +30,7 @@ STOCK = result("stock", "stock", 9.6, 1800.0)
 def test_verdict_in_one_sentence() -> None:
     assert verdict(STOCK, result("drwa λ=1.50", "drwa", 9.41, 212.4)) == (
         "drwa λ=1.50 keeps 98 % of stock’s goodput (9.41 of 9.60 Mb/s) "
-        "and cuts the p95 RTT from 1800 to 212 ms (base RTT 50 ms)."
+        "and cuts the p95 RTT from 1800 to 212 ms (idle link 60 ms)."
     )
 
 
@@ -55,7 +55,7 @@ def test_verdict_of_a_gain() -> None:
 
 def test_verdict_without_probes_or_company() -> None:
     assert "not measured" in verdict(STOCK, result("drwa", "drwa", 9.0, None))
-    assert verdict(STOCK) == "stock reaches 9.60 Mb/s at a p95 RTT of 1800 ms (base RTT 50 ms)."
+    assert verdict(STOCK) == "stock reaches 9.60 Mb/s at a p95 RTT of 1800 ms (idle link 60 ms)."
     assert "(stock: none)" in verdict(
         result("stock", "stock", 0, 1.0), result("drwa", "drwa", 1, 1.0)
     )
@@ -68,7 +68,7 @@ def test_verdict_of_objects() -> None:
         r["objects"] |= {"count": 5, "mean_fct_ms": mean}
     assert verdict(*runs) == (
         "drwa fetches an object in 520 ms in the mean (stock: 710 ms) "
-        "and cuts the p95 RTT from 300 to 200 ms (base RTT 50 ms)."
+        "and cuts the p95 RTT from 300 to 200 ms (idle link 60 ms)."
     )
 
 

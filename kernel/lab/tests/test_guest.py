@@ -129,6 +129,24 @@ def test_constant_rate_is_exact(run: Run) -> None:
     assert 0.98 * best < mean(result, "goodput_mbps", 1, 3) < best
 
 
+def test_idle_link(run: Run, tmp_path: Path) -> None:
+    """The base RTT and a probe's time on the link; on a trace, also the wait for an opportunity."""
+    given: dict[str, Any] = {"base_rtt": "20ms", "duration": "2s"}
+    idle = run("idle", rate="1mbit", **given)
+    # 84 bytes take 672 us.
+    assert idle["rtt_ms"]["mean"] == pytest.approx(20.672, abs=1e-3)
+    assert (idle["rtt_ms"]["count"], idle["rtt_ms"]["lost"]) == (40, 0)
+    assert idle["rtt_ms"]["idle"] == {key: idle["rtt_ms"][key] for key in ("mean", "p50", "p95")}
+    busy = run("stock", rate="1mbit", **given, cc="bbr", flows=2, seed=3)
+    assert busy["rtt_ms"]["idle"] == idle["rtt_ms"]["idle"]
+    path = tmp_path / "slow.down"
+    path.write_text("200\n")
+    waits = run("idle", trace=path, **given)
+    # Half of the base RTT lies behind the link. Four probes share each opportunity.
+    assert waits["rtt_ms"]["mean"] == pytest.approx(20 + 75 + (200 - 160), abs=20)
+    assert 150 < waits["rtt_ms"]["p95"] < 225
+
+
 def test_events_change_the_link(run: Run) -> None:
     events = ["2s rate=2mbit", "4s rate=0mbit", "5s rate=8mbit", "7s base-rtt=120ms"]
     result = run("static:64KiB", rate="8mbit", base_rtt="20ms", duration="9s", event=events)

@@ -182,7 +182,8 @@ def test_table_cells() -> None:
     assert first["Goodput"] == report.Cell("9.60", "")
     assert second["Goodput"] == report.Cell("9.41", "−2.0 %")
     assert second["RTT p95"] == report.Cell("212", "−88 %")
-    assert second["p95 ÷ base"].text == "4.2×"
+    # The idle link has 60 ms.
+    assert second["p95 ÷ idle"].text == "3.5×"
     assert second["Zero windows"].text == "3"
 
 
@@ -191,6 +192,7 @@ def test_runs_without_probes_or_traffic(tmp_path: Path) -> None:
     r = run("stock", "stock", duration_s=10)
     r |= {"goodput_mbps": 0.0, "utilisation": None}
     r["rtt_ms"] |= {"mean": None, "p50": None, "p95": None, "p99": None, "count": 0}
+    r["rtt_ms"]["idle"] |= {"mean": None, "p50": None, "p95": None}
     r["series"] |= {"rtt": {"t_s": [], "ms": []}, "rwnd_bytes": [0] * 100}
     assert "–" in own_part(page([r], tmp_path))
     for figure in drawn([r]):

@@ -259,12 +259,29 @@ def test_json_names_no_folder_and_has_no_order_by_chance(folder: Path) -> None:
 def test_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = results.read(folder, spec.parse("stock", options()), KERNEL)
     other = results.read(folder, spec.parse("drwa", options(rate="1mbit")), KERNEL)
+    for each in (plain, other):
+        results.add_idle(each, {"rtt_ms": {"mean": 50.5, "p50": 50.5, "p95": 60.0}})
     output.print_table([plain, other], 0.2)
     out = capsys.readouterr().out
+    # 120.167 and 180 ms.
+    assert "2.38" in out
+    assert "3.00" in out
     assert "2 Mb/s, 50 ms" in out
     assert "drwa λ=1.25" in out
     assert "1.28" in out
     assert "from 0.2 s" in out
+
+
+def test_multiples_of_the_idle_link() -> None:
+    loaded = {"rtt_ms": {"mean": 90.0, "p50": 80.0, "p95": 300.0}}
+    results.add_idle(loaded, {"rtt_ms": {"mean": 60.0, "p50": 50.0, "p95": 100.0, "p99": 1.0}})
+    assert [results.of_idle(loaded, key) for key in ("mean", "p50", "p95")] == [1.5, 1.6, 3.0]
+    loaded["rtt_ms"]["mean"] = None  # type: ignore[assignment]
+    assert results.of_idle(loaded, "mean") is None
+    results.add_idle(loaded, {"rtt_ms": {"mean": None, "p50": None, "p95": None}})
+    assert results.of_idle(loaded, "p95") is None
+    assert results.geometric_mean([0.5, 2.0]) == pytest.approx(1)
+    assert results.geometric_mean([]) is None
 
 
 def test_files_are_whole_or_absent(tmp_path: Path) -> None:

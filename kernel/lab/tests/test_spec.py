@@ -32,6 +32,7 @@ def test_defaults() -> None:
         ("stock", {"lambda": "2"}, "stock"),
         ("stock", {"cc": "bbr", "aqm": "codel"}, "stock, bbr, codel"),
         ("stock", {"unpatched": True}, "stock, unpatched"),
+        ("idle", {"cc": "bbr", "aqm": "codel"}, "idle link"),
     ],
 )
 def test_names(scheme: str, options: dict[str, object], name: str) -> None:
@@ -58,6 +59,33 @@ def test_events_come_in_order_and_keep_the_rest() -> None:
     assert "delay 40000us &&" in events[0]
     assert "delay 40000us loss 1% &&" in events[1]
     assert "delay 40000us &&" in events[2]
+
+
+def test_the_idle_link_is_that_of_the_link_alone() -> None:
+    events = ["1s rate=2mbit", "2s outage=1s"]
+    link: dict[str, object] = {
+        "rate": "10mbit",
+        "uplink-rate": "2mbit",
+        "base-rtt": "35ms",
+        "loss": "1%",
+        "duration": "20s",
+        "event": events,
+    }
+    idle = spec.parse("idle", link)
+    assert (idle.flows, idle.events[0].what, idle.duration_us) == (0, "rate", 20_000_000)
+    loads: list[dict[str, object]] = [
+        {"flows": "5", "flow-gap": "1s", "reader": "small:100B", "rcvbuf": "64kB", "seed": "7"},
+        {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
+        {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
+    ]
+    for load in loads:
+        assert spec.parse("stock", link | load).idle() == idle
+        assert spec.parse("idle", link | load | {"seed": None}) == idle
+    event = [*events, "3s lambda=2"]
+    assert spec.parse("drwa", link | {"lambda": "2", "event": event}).idle() == idle
+    assert idle.idle() == idle
+    for other in ({"base-rtt": "36ms"}, {"duration": "21s"}, {"loss": "2%"}, {"ipv6": True}):
+        assert spec.parse("stock", link | other).idle() != idle
 
 
 def requests(**options: object) -> list[tuple[int, int]]:
@@ -127,6 +155,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         *(spec.parse("stock", MINIMAL | each) for each in sockets),
         *(spec.parse("stock", MINIMAL | {"reader": reader}) for reader in readers),
         spec.parse("drwa-classic", given),
+        spec.parse("idle", given),
         spec.parse("static:100kB", MINIMAL | {"unpatched": True}),
         spec.parse("stock", MINIMAL | {"object": ["8kB"], "arrival": "poisson", "think": "100ms"}),
         *(run for case in cases.load().values() for run in case.specs),
