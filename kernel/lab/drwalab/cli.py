@@ -83,6 +83,15 @@ def run(
             "--lambda",
         ),
     ] = None,
+    limits: Annotated[
+        str | None,
+        _option(
+            "Whose TCP buffer limits the phone has under drwa and drwa-classic: any other scheme. "
+            f"Default: {' and '.join(schemes.DEFAULT_LIMITS.values())}.",
+            "NAME",
+            "--limits",
+        ),
+    ] = None,
     rate: Annotated[
         str | None, _option("Constant downlink rate: bit, kbit, mbit or gbit.", "RATE", "--rate")
     ] = None,
@@ -308,6 +317,7 @@ def run(
     given = {
         "kernel": kernel,
         "lambda": lambda_,
+        "limits": limits,
         "rate": rate,
         "trace": trace,
         "base-rtt": base_rtt,
@@ -349,6 +359,8 @@ def run(
         specs = [spec.parse(name, given) for name in scheme]
         if lambda_ is not None and not any(s.scheme.uses_drwa for s in specs):
             raise SpecError("--lambda: none of the schemes is drwa or drwa-classic")
+        if limits is not None and not any(s.scheme.uses_drwa for s in specs):
+            raise SpecError("--limits: none of the schemes is drwa or drwa-classic")
         _check_json(json)
         if pcap is not None:
             specs = _with_captures(specs, Path(pcap))

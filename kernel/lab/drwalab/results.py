@@ -42,6 +42,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "name": spec.name,
         "scheme": spec.scheme.name,
         "lambda": _or_none(spec.lambda_hundredths, 100),
+        "limits": spec.scheme.limits,
         "cc": spec.cc,
         "aqm": spec.aqm,
         "config": _config(spec),

@@ -2,7 +2,7 @@
 """What a scheme means on the phone: its TCP buffer limits, and whether DRWA governs the window."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -11,27 +11,39 @@ from drwalab import units
 Limits = tuple[int, int, int]
 
 STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
-# Stock's minimum and default, so that both open alike, under the limit that Android has on LTE: the
-# kernel lifts that by itself where DRWA governs.
-DRWA_RMEM: Limits = (4096, 131072, 2 << 20)
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-classic": 300}
+# The law meets the limits of the phones that it is for; Algorithm 1 is reproduced under those that
+# leave a flow's start to it.
+DEFAULT_LIMITS = {"drwa": "android-13plus", "drwa-classic": "stock-2mib"}
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """A receiver: limits are minimum, default and maximum in bytes; no wmem keeps the kernel's."""
+    """A receiver: limits are minimum, default and maximum in bytes; no wmem keeps the kernel's.
+
+    Where DRWA governs, limits names the scheme whose they are.
+    """
 
     name: str
     label: str
     rmem: Limits
     wmem: Limits | None = None
     default_lambda: int | None = None
+    limits: str | None = None
 
     @property
     def uses_drwa(self) -> bool:
         return self.default_lambda is not None
+
+    @property
+    def default_limits(self) -> bool:
+        return self.limits == DEFAULT_LIMITS.get(self.name)
+
+    def under(self, other: "Scheme") -> "Scheme":
+        """This one under the buffer limits of another, which has no DRWA."""
+        return replace(self, rmem=other.rmem, wmem=other.wmem, limits=other.name)
 
     @property
     def idle(self) -> bool:
@@ -54,7 +66,8 @@ def _named() -> dict[str, Scheme]:
         wmem = tuple(entry["wmem"]) if "wmem" in entry else None
         schemes[name] = Scheme(name, f"static {name}", tuple(entry["rmem"]), wmem)
     for name, default_lambda in DEFAULT_LAMBDA_HUNDREDTHS.items():
-        schemes[name] = Scheme(name, name, DRWA_RMEM, None, default_lambda)
+        plain = Scheme(name, name, STOCK_RMEM, None, default_lambda)
+        schemes[name] = plain.under(schemes[DEFAULT_LIMITS[name]])
     return schemes
 
 

@@ -269,6 +269,8 @@ class RunSpec:
         parts = [self.scheme.label]
         if self.lambda_hundredths is not None:
             parts[0] += f" λ={units.show_hundredths(self.lambda_hundredths)}"
+        if self.scheme.limits and not self.scheme.default_limits:
+            parts.append(f"limits {self.scheme.limits}")
         if self.cc != DEFAULTS["cc"]:
             parts.append(self.cc)
         if self.aqm:
@@ -282,6 +284,8 @@ class RunSpec:
         words = ["lab", "run", "--kernel", self.kernel, "--scheme", self.scheme.name]
         if self.lambda_hundredths is not None:
             words += ["--lambda", units.show_hundredths(self.lambda_hundredths)]
+        if self.scheme.limits and not self.scheme.default_limits:
+            words += ["--limits", self.scheme.limits]
         words += _link_words("", self.down)
         words += ["--base-rtt", units.show_time(self.base_rtt_us)]
         if self.up:
@@ -374,7 +378,7 @@ class _Options:
 def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
     """One run from option texts, named as on the command line without dashes; raises SpecError."""
     options = _Options(given)
-    found = _scheme(scheme)
+    found = _scheme(options, scheme)
     up = None
     if options.given("uplink-rate") or options.given("uplink-trace"):
         up = _link(options, "uplink-")
@@ -416,11 +420,21 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
     return spec
 
 
-def _scheme(text: str) -> Scheme:
+def _scheme(options: _Options, text: str) -> Scheme:
+    """Of the schemes in one command, --limits concerns those with DRWA."""
     try:
-        return schemes.find(text)
+        scheme = schemes.find(text)
     except ValueError as e:
         raise SpecError(f"--scheme: {e}") from e
+    if not options.given("limits"):
+        return scheme
+    try:
+        limits = schemes.find(str(options.get("limits")))
+    except ValueError as e:
+        raise SpecError(f"--limits: {e}") from e
+    if limits.uses_drwa or limits.idle:
+        raise SpecError(f"--limits: {limits.name} has none of its own")
+    return scheme.under(limits) if scheme.uses_drwa else scheme
 
 
 def _lambda(options: _Options, scheme: Scheme) -> int | None:

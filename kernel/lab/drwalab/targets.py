@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from drwalab import compare, spec, units
+from drwalab import compare, schemes, spec, units
 from drwalab.results import Result, goodput_between, jain, rtt_between
 
 LAW = "drwa"
@@ -32,7 +32,10 @@ def player(result: Result) -> str:
     """Who a run is about: the sender or the router where one is chosen, else the receiver."""
     if result["cc"] != spec.DEFAULTS["cc"]:
         return str(result["cc"])
-    return str(result["aqm"] or result["scheme"])
+    name = str(result["aqm"] or result["scheme"])
+    limits = result["limits"]
+    usual = limits == schemes.DEFAULT_LIMITS.get(result["scheme"])
+    return name if usual else f"{name}, limits {limits}"
 
 
 class Group:

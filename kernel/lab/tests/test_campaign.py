@@ -54,8 +54,11 @@ def test_groups_join_seeds_and_part_links() -> None:
 def test_players() -> None:
     bbr, codel = result("stock", cc="bbr"), result("stock")
     codel["aqm"] = "codel"
-    names = [targets.player(r) for r in (result("stock"), bbr, codel, result("android-lte"))]
-    assert names == ["stock", "bbr", "codel", "android-lte"]
+    older = result("drwa")
+    older["limits"] = "stock-2mib"
+    runs = (result("stock"), bbr, codel, result("android-lte"), result("drwa"), older)
+    names = [targets.player(r) for r in runs]
+    assert names == ["stock", "bbr", "codel", "android-lte", "drwa", "drwa, limits stock-2mib"]
 
 
 def test_worst_link_decides() -> None:

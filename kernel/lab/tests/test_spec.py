@@ -51,6 +51,22 @@ def test_shipped_limits() -> None:
         assert low <= default <= high
 
 
+def test_limits_of_the_governed_phone() -> None:
+    """Those of today's phones, unless others are asked for; other schemes have their own."""
+    today = schemes.find("android-13plus")
+    assert today.rmem == (2097152, 6291456, 16777216)
+    plain = spec.parse("drwa", MINIMAL).scheme
+    assert (plain.rmem, plain.wmem, plain.limits) == (today.rmem, today.wmem, "android-13plus")
+    assert schemes.find("drwa-classic").rmem == (4096, 131072, 2097152)
+    script = network.setup_script(spec.parse("drwa", MINIMAL))
+    assert "put phone /proc/sys/net/ipv4/tcp_rmem '2097152 6291456 16777216'" in script
+    older = spec.parse("drwa", MINIMAL | {"limits": "stock-2mib"})
+    assert (older.scheme.rmem, older.scheme.wmem) == ((4096, 131072, 2097152), None)
+    assert older.name == "drwa λ=1.25, limits stock-2mib"
+    assert spec.parse("drwa", MINIMAL | {"limits": "android-13plus"}).scheme == plain
+    assert spec.parse("stock", MINIMAL | {"limits": "android-lte"}) == spec.parse("stock", MINIMAL)
+
+
 def test_events_come_in_order_and_keep_the_rest() -> None:
     run = spec.parse("stock", MINIMAL | {"event": ["3s loss=1%", "2s base-rtt=80ms", "4s loss=0%"]})
     assert [str(e) for e in run.events] == ["2s base-rtt=80ms", "3s loss=1%", "4s loss=0%"]
@@ -141,6 +157,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "upload": True,
         "ipv6": True,
         "lambda": "2.5",
+        "limits": "static:100kB",
         "seed": "7",
     }
     changes = ["1s interface=down", "2s interface=up", "3s move=wlan0", "4s move=rmnet0"]
@@ -213,6 +230,9 @@ WRONG = [
     ("--scheme drwa --rate 1mbit --lambda -2", "--lambda: '-2' is not a number"),
     ("--scheme drwa --rate 1mbit --lambda three", "--lambda: 'three' is not a number"),
     ("--scheme stock --rate 1mbit --lambda 2", "--lambda: none of the schemes is drwa"),
+    ("--scheme drwa --rate 1mbit --limits few", "--limits: 'few' is unknown: choose from stock"),
+    ("--scheme drwa --rate 1mbit --limits idle", "--limits: idle has none of its own"),
+    ("--scheme stock --rate 1mbit --limits stock", "--limits: none of the schemes is drwa"),
     ("--scheme stock --rate 1mbit --cc fast", "--cc: 'fast' is unknown: choose from cubic, bbr"),
     ("--scheme stock --rate 1mbit --aqm red", "--aqm: 'red' is unknown: choose from codel"),
     ("--scheme stock --rate 1mbit --kernel 5.4", "--kernel: '5.4' is unknown: choose from 6.12"),
