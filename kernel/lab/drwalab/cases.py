@@ -11,6 +11,8 @@ from typing import Any
 import typer
 
 from drwalab import ltelink, output, spec, units
+from drwalab.ltelink import LTE, Radio
+from drwalab.nrlink import NR
 from drwalab.results import Result
 from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec, SpecError
@@ -24,8 +26,11 @@ TRACES_OPTION = typer.Option(
 
 CASES = Path(__file__).resolve().parents[1] / "cases.toml"
 
+# Generated links, by what stands before the colon and the seed.
+_GENERATED = {"generated": LTE, "generated-nr": NR}
+
 # Options that are lists by themselves; any other list is a choice of values.
-_LISTS = ("event", "object")
+_LISTS = ("event", "object", "neighbour")
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,8 @@ class Case:
     name: str
     about: str
     settled_s: float | None
+    # Whether its links are to be taken together.
+    means: bool
     specs: list[RunSpec]
     # What of the case cannot run here, and why.
     skipped: list[str]
@@ -40,17 +47,20 @@ class Case:
 
 def load(recorded: Path | None = None) -> dict[str, Case]:
     """All cases by name, with the recorded traces of a folder; raises SpecError."""
-    table = tomllib.loads(CASES.read_text())
-    return {name: _case(name, entry, recorded) for name, entry in table.items()}
+    return {name: _case(name, entry, recorded) for name, entry in _table().items()}
 
 
 def choose(names: Sequence[str], recorded: Path | None = None) -> list[Case]:
     """The cases of these names; raises SpecError."""
-    known = load(recorded)
+    known = _table()
     for name in names:
         if name not in known:
             raise SpecError(f"case '{name}' is unknown: choose from {', '.join(known)}")
-    return [known[name] for name in names]
+    return [_case(name, known[name], recorded) for name in names]
+
+
+def _table() -> dict[str, Any]:
+    return tomllib.loads(CASES.read_text())
 
 
 def record(case: Case, found: Sequence[Result], took_s: float) -> str:
@@ -60,6 +70,7 @@ def record(case: Case, found: Sequence[Result], took_s: float) -> str:
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {case.name}\n{case.about}\n\n"
+        f"{output.means_markdown(found) if case.means else ''}"
         f"{output.markdown_table(found, case.settled_s)}\n"
         f"Kernel: {'; '.join(lines)}. Repeat it with `kernel/lab/lab case run {case.name}`; "
         f"this took {took_s:.1f} s.\n"
@@ -79,25 +90,32 @@ def _case(name: str, entry: Mapping[str, Any], recorded: Path | None) -> Case:
             values["trace"] = _traces(values, recorded, skipped)
         specs += _expand(values)
     about = " ".join(entry["about"].split())
-    return Case(name, about, entry.get("settled"), specs, list(dict.fromkeys(skipped)))
+    return Case(
+        name,
+        about,
+        entry.get("settled"),
+        bool(entry.get("means")),
+        specs,
+        list(dict.fromkeys(skipped)),
+    )
 
 
 def _choices(key: str, value: Any) -> list[Any]:
     """The values that an option is given in turn."""
     if key in _LISTS:
-        return value if isinstance(value[0], list) else [value]
+        return value if any(isinstance(one, list) for one in value) else [value]
     return value if isinstance(value, list) else [value]
 
 
 def _traces(
     values: Mapping[str, list[Any]], recorded: Path | None, skipped: list[str]
 ) -> list[Path]:
-    """Files for "recorded", all downlinks in the folder of traces, and "generated:SEED"."""
+    """Files for "recorded", all downlinks in the folder of traces, and for generated links."""
     found: list[Path] = []
     for name in values["trace"]:
         kind, _, seed = name.partition(":")
-        if kind == "generated":
-            found += [_generated(int(seed), duration) for duration in values["duration"]]
+        if radio := _GENERATED.get(kind):
+            found += [_generated(radio, int(seed), duration) for duration in values["duration"]]
             continue
         paths = sorted(recorded.glob("*.down")) if recorded else []
         if not paths:
@@ -107,13 +125,13 @@ def _traces(
     return found
 
 
-def _generated(seed: int, duration: str) -> Path:
+def _generated(radio: Radio, seed: int, duration: str) -> Path:
     """The generated link, as long as the run."""
     seconds = units.parse_time_us(duration) // 1_000_000
-    path = cache_dir() / "traces" / f"lte-seed{seed}-{seconds}s.down"
+    path = cache_dir() / "traces" / f"{radio.name}-seed{seed}-{seconds}s.down"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        text = "".join(f"{t}\n" for t in ltelink.opportunities(seed, seconds))
+        text = "".join(f"{t}\n" for t in ltelink.opportunities(seed, seconds, radio))
         output.write_whole(path, text)
     return path
 

@@ -4,19 +4,21 @@
 import re
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
+from json import dumps as dump_json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
-from drwalab import cases, errors, ltelink, output, pool, results, schemes, spec, units
+from drwalab import cases, compare, errors, ltelink, output, pool, results, schemes, spec, units
 from drwalab import traces as link_traces
 from drwalab.campaign import campaign
 from drwalab.demo import demo
 from drwalab.kernels import kernel_app
 from drwalab.machine import machine
+from drwalab.nrlink import NR
 from drwalab.picture import picture
 from drwalab.report import report
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
@@ -194,9 +196,10 @@ def run(
         _option(
             "A change during the run, 'TIME NAME=VALUE': base-rtt=150ms, rate=1mbit (0mbit stops "
             "it), uplink-rate=1mbit, loss=1%, outage=2s (nothing crosses the link, either way), "
-            "lambda=2.0 (0 is off), interface=down or up (rmnet0), move=wlan0 (running connections "
-            "go on over a second link, like the first one and with λ off) or rmnet0 again. Repeat "
-            "for more.",
+            "lambda=2.0 (0 is off), clock=-200ms (the server's clock stands still for so long) or "
+            "clock=1s (jumps ahead), timestamps=off (removed on the way) or on, interface=down or "
+            "up (rmnet0), move=wlan0 (running connections go on over a second link, like the first "
+            "one and with λ off) or rmnet0 again. Repeat for more.",
             "EVENT",
             "--event",
         ),
@@ -292,6 +295,54 @@ def run(
         bool,
         typer.Option("--accepted", help="The server opens the bulk downloads' connections."),
     ] = False,
+    neighbour: Annotated[
+        list[str] | None,
+        _option(
+            "A download beside those that are measured, such as cubic or cubic:20s/30s (from, "
+            "for): cubic and bbr, whose application sets SO_RCVBUF; quic, over UDP with CUBIC of "
+            "its own; liar, 20 kbit/s from a server whose timestamps claim a queue of nearly the "
+            "base RTT. Repeat for more.",
+            "KIND[:TIME[/TIME]]",
+            "--neighbour",
+        ),
+    ] = None,
+    second: Annotated[
+        str | None,
+        _option(
+            "Every second bulk download goes over another interface of the phone: clat (464xlat's) "
+            "or vpn, which share rmnet0's link and queue; network, with a link and a queue like "
+            "rmnet0's of its own. λ holds on both.",
+            "NAME",
+            "--second",
+        ),
+    ] = None,
+    clock_drift: Annotated[
+        str | None,
+        _option(
+            "The server's clock, which its TCP timestamps show, is fast, or slow when negative.",
+            "PPM",
+            "--clock-drift",
+        ),
+    ] = None,
+    clock_tick: Annotated[
+        str | None,
+        _option(
+            "The server's timestamps count once in this time. Default: 1ms.", "TIME", "--clock-tick"
+        ),
+    ] = None,
+    gro: Annotated[
+        str | None,
+        _option(
+            "The phone merges segments (GRO) that its modem hands over together: those that "
+            "crossed in an interval of this length, such as 1ms, LTE's.",
+            "TIME",
+            "--gro",
+        ),
+    ] = None,
+    tso: Annotated[
+        bool,
+        typer.Option("--tso", help="The server sends large segments that its device splits (TSO)."),
+    ] = False,
     ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 instead of IPv4.")] = False,
     unpatched: Annotated[
         bool,
@@ -351,6 +402,12 @@ def run(
         "fastopen": fastopen,
         "mptcp": mptcp,
         "accepted": accepted,
+        "neighbour": neighbour,
+        "second": second,
+        "clock-drift": clock_drift,
+        "clock-tick": clock_tick,
+        "gro": gro,
+        "tso": tso,
         "ipv6": ipv6,
         "unpatched": unpatched,
         "seed": seed,
@@ -420,13 +477,23 @@ def case_run(
         Path | None,
         typer.Option(metavar="FOLDER", help="Write each case's table to FOLDER/NAME.md too."),
     ] = None,
+    means: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the geometric means over the links of cases that have them, as JSON.",
+        ),
+    ] = None,
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
 ) -> None:
     """Run cases and print a table for each."""
     everything: list[results.Result] = []
+    over_links: dict[str, list[dict[str, Any]]] = {}
     with errors.reported():
         chosen = cases.choose(names, traces)
         _check_json(json)
+        if means is not None and (problem := output.check_writable(means)):
+            raise SpecError(f"--means: {problem}")
         if record and not record.is_dir():
             raise SpecError(f"--record: {record} is no folder")
         pool.find_kernels([each for case in chosen for each in case.specs])
@@ -436,6 +503,8 @@ def case_run(
             start = time.monotonic()
             found = pool.run_specs(case.specs)
             everything += found
+            if case.means:
+                over_links[case.name] = [asdict(m) for m in compare.means(compare.compare(found))]
             took = time.monotonic() - start
             if record:
                 text = cases.record(case, found, took)
@@ -443,10 +512,14 @@ def case_run(
             if json != "-":
                 print(f"{case.name}: {case.about}")
                 output.print_table(found, case.settled_s)
+                if case.means:
+                    output.print_means(found)
                 print(
                     f"{len(found)} run{'s' if len(found) > 1 else ''} in {took:.1f} s", flush=True
                 )
     _write_json(json, everything)
+    if means is not None:
+        output.write_whole(means, dump_json(over_links, ensure_ascii=False) + "\n")
 
 
 @trace_app.command("info")
@@ -473,6 +546,9 @@ def trace_generate(
         str, typer.Option(metavar="TIME", help="Length of the trace, in whole seconds.")
     ] = "60s",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another link.")] = 1,
+    nr: Annotated[
+        bool, typer.Option("--nr", help="An NR-like link of 300 Mb/s in the mean, to 1 Gb/s.")
+    ] = False,
 ) -> None:
     """Write an LTE-like downlink of 10 Mb/s in the mean, in mahimahi's format."""
     try:
@@ -483,7 +559,7 @@ def trace_generate(
         errors.fail(f"--duration: {e}")
     if problem := output.check_writable(file):
         errors.fail(problem)
-    ltelink.write_trace(file, seed, seconds)
+    ltelink.write_trace(file, seed, seconds, NR if nr else ltelink.LTE)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from drwalab import units
-from drwalab.results import SCHEMA, Result
+from drwalab.results import SCHEMA, Result, geometric_mean, of_idle
 
 NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
 PARTS = ("config", "rtt_ms", "flows", "objects", "series", "provenance")
@@ -33,6 +33,12 @@ LINK_KEYS = (
     "reader",
     "sockets",
     "upload",
+    "neighbours",
+    "second",
+    "clock_ppm",
+    "clock_tick_ms",
+    "gro_ms",
+    "tso",
     "ipv6",
     "events",
     "objects",
@@ -161,6 +167,40 @@ def _subject(runs: list[Run], baseline: Run) -> Run | None:
     return None
 
 
+@dataclass(frozen=True)
+class Mean:
+    """A scheme over all links of a base RTT: geometric means of its ratios."""
+
+    base_rtt_ms: float
+    name: str
+    links: int
+    goodput_of_baseline: float | None
+    mean_of_idle: float | None
+    p95_of_idle: float | None
+
+
+def means(comparisons: Sequence[Comparison]) -> list[Mean]:
+    """Each scheme over the links of each base RTT, as they come."""
+    found: dict[tuple[float, str], list[tuple[Run, Run]]] = {}
+    for comparison in comparisons:
+        for run in comparison.runs:
+            key = (float(run.result["config"]["base_rtt_ms"]), run.name)
+            found.setdefault(key, []).append((run, comparison.baseline))
+    return [
+        Mean(
+            base_rtt_ms,
+            name,
+            len(pairs),
+            geometric_mean([r.goodput / b.goodput for r, b in pairs if b.goodput]),
+            *(
+                geometric_mean([x for r, _ in pairs if (x := of_idle(r.result, key))])
+                for key in ("mean", "p95")
+            ),
+        )
+        for (base_rtt_ms, name), pairs in found.items()
+    ]
+
+
 def mbps(value: float) -> str:
     return f"{value:.2f}" if value < 99.95 else f"{value:.0f}"
 
@@ -287,6 +327,17 @@ def link_label(result: Result) -> str:
         if c.get("arrival") == "poisson":
             when = f", Poisson, {c['think_s']:g} s apart in the mean"
         parts.append(f"objects of {sizes}{when}")
+    parts += [f"beside {neighbour}" for neighbour in c.get("neighbours") or []]
+    if c.get("second"):
+        parts.append(f"every second flow over {c['second']}")
+    if c.get("clock_ppm"):
+        parts.append(f"server's clock {c['clock_ppm']:+d} ppm")
+    if c.get("clock_tick_ms", 1) != 1:
+        parts.append(f"server's ticks of {c['clock_tick_ms']} ms")
+    if c.get("gro_ms") is not None:
+        parts.append(f"GRO of {c['gro_ms']:g} ms")
+    if c.get("tso"):
+        parts.append("TSO")
     if c.get("ipv6"):
         parts.append("IPv6")
     parts += [str(e) for e in c.get("events") or []]

@@ -522,7 +522,7 @@ def agent() -> Path:
     with tempfile.TemporaryDirectory(dir=home) as name:
         new = Path(name) / "agent"
         command = ["gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", str(new)]
-        command += [str(path) for path in sources if path.suffix == ".c"]
+        command += [*(str(path) for path in sources if path.suffix == ".c"), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise KernelError(f"the guest's agent does not compile:\n{done.stderr.strip()}")

@@ -5,11 +5,11 @@ So that the demo needs no download, and so that anybody can draw a fresh link by
 
 The rate is drawn once per radio frame of 10 ms, about as often as a phone reports its channel:
 
-    rate = scale * exp(slow + fast) * dip, limited to MIN_MBPS..MAX_MBPS
+    rate = scale * exp(slow + fast) * dip, limited to min_mbps..max_mbps
 
-slow  Gauss-Markov process, SLOW_SIGMA = 0.7, SLOW_TAU_S = 5: shadowing and changing cell load.
+slow  Gauss-Markov process, slow_sigma = 0.7, slow_tau_s = 5: shadowing and changing cell load.
       Received power is log-normal around its path loss and forgets itself over tens of metres.
-fast  Gauss-Markov process, FAST_SIGMA = 0.3, FAST_TAU_S = 0.1: what link adaptation and HARQ
+fast  Gauss-Markov process, fast_sigma = 0.3, fast_tau_s = 0.1: what link adaptation and HARQ
       leave of multipath fading.
 dip   every DIP_EVERY_S = 12 s on average (exponential), for 0.4 to 1.2 s, the rate falls to 15
       to 40 %, with ramps of 0.1 s: a corner, a hand over the antenna. It never falls to zero,
@@ -22,9 +22,9 @@ NSDI 2013). In windows of 1 s, the logarithm of the rate has
     recorded        0.73                 0.76, 0.60, 0.33
     generated       0.64                 0.78, 0.62, 0.32   (mean of seeds 1 to 30, 140 s)
 
-The mean is scaled to MEAN_MBPS over the whole duration, so links of different seeds compare.
+The mean is scaled to mean_mbps over the whole duration, so links of different seeds compare.
 
-In each millisecond (one TTI) the cell serves this phone with probability SERVED = 0.4; the bytes
+In each millisecond (one TTI) the cell serves this phone with probability served = 0.4; the bytes
 that it was due since it was last served then leave at once. This gives the bursts of a few
 packets and the gaps of a few milliseconds that recorded links show.
 
@@ -33,20 +33,41 @@ exactly, and the rest uses only operations that IEEE 754 rounds correctly (no ex
 which differ between C libraries; no sum(), which differs between Python versions).
 """
 
+from dataclasses import dataclass
 from math import fsum, sqrt
 from pathlib import Path
 from random import Random
 
-MEAN_MBPS = 10.0
-MIN_MBPS = 1.0
-MAX_MBPS = 30.0
-SLOW_SIGMA = 0.7
-SLOW_TAU_S = 5.0
-FAST_SIGMA = 0.3
-FAST_TAU_S = 0.1
+
+@dataclass(frozen=True)
+class Radio:
+    """What a generation of links is like; the letters stand in the formula above."""
+
+    name: str
+    mean_mbps: float
+    min_mbps: float
+    max_mbps: float
+    slow_sigma: float
+    slow_tau_s: float
+    fast_sigma: float
+    fast_tau_s: float
+    served: float
+
+
+LTE = Radio(
+    name="lte",
+    mean_mbps=10.0,
+    min_mbps=1.0,
+    max_mbps=30.0,
+    slow_sigma=0.7,
+    slow_tau_s=5.0,
+    fast_sigma=0.3,
+    fast_tau_s=0.1,
+    served=0.4,
+)
+
 DIP_EVERY_S = 12.0
 DIP_RAMP_S = 0.1
-SERVED = 0.4
 FRAME_MS = 10
 PACKET_BYTES = 1500
 
@@ -98,34 +119,34 @@ def _dips(rng: Random, n: int) -> list[float]:
     return factor
 
 
-def rates_mbps(seed: int, duration_s: int) -> list[float]:
+def rates_mbps(seed: int, duration_s: int, radio: Radio = LTE) -> list[float]:
     """The link's rate in each frame of 10 ms."""
     n = duration_s * 1000 // FRAME_MS
     # Each part has a generator of its own: changing one of them leaves the others as they were.
-    slow = _gauss_markov(Random(4 * seed), n, SLOW_SIGMA, SLOW_TAU_S)
-    fast = _gauss_markov(Random(4 * seed + 1), n, FAST_SIGMA, FAST_TAU_S)
+    slow = _gauss_markov(Random(4 * seed), n, radio.slow_sigma, radio.slow_tau_s)
+    fast = _gauss_markov(Random(4 * seed + 1), n, radio.fast_sigma, radio.fast_tau_s)
     dip = _dips(Random(4 * seed + 2), n)
     raw = [_exp(s + f) * d for s, f, d in zip(slow, fast, dip, strict=True)]
-    scale = MEAN_MBPS * n / fsum(raw)
+    scale = radio.mean_mbps * n / fsum(raw)
     limited = raw
     # The limits move the mean; a few rounds of scaling bring it back.
     for _ in range(8):
-        limited = [min(MAX_MBPS, max(MIN_MBPS, scale * r)) for r in raw]
-        scale *= MEAN_MBPS * n / fsum(limited)
+        limited = [min(radio.max_mbps, max(radio.min_mbps, scale * r)) for r in raw]
+        scale *= radio.mean_mbps * n / fsum(limited)
     return limited
 
 
-def opportunities(seed: int, duration_s: int) -> list[int]:
+def opportunities(seed: int, duration_s: int, radio: Radio = LTE) -> list[int]:
     """Times in ms, one per 1500-byte packet that can cross, ending with the period of the link."""
     if seed < 0 or duration_s < 1:
         raise ValueError("a link needs a seed of at least 0 and a duration of at least 1 s")
     rng = Random(4 * seed + 3)
     times: list[int] = []
     due = 0.0
-    for frame, rate in enumerate(rates_mbps(seed, duration_s)):
+    for frame, rate in enumerate(rates_mbps(seed, duration_s, radio)):
         for tti in range(FRAME_MS):
             due += rate * 1e6 / 8.0 / 1000.0
-            if rng.random() < SERVED:
+            if rng.random() < radio.served:
                 packets = int(due // PACKET_BYTES)
                 due -= packets * PACKET_BYTES
                 times.extend([frame * FRAME_MS + tti + 1] * packets)
@@ -134,7 +155,9 @@ def opportunities(seed: int, duration_s: int) -> list[int]:
     return times
 
 
-def write_trace(path: Path, seed: int, duration_s: int) -> None:
+def write_trace(path: Path, seed: int, duration_s: int, radio: Radio = LTE) -> None:
     """Write the link as a mahimahi trace."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{t}\n" for t in opportunities(seed, duration_s)), encoding="ascii")
+    path.write_text(
+        "".join(f"{t}\n" for t in opportunities(seed, duration_s, radio)), encoding="ascii"
+    )

@@ -7,7 +7,11 @@
 Half of the base RTT lies on the way down, at srv0, and half on the way up, at net0. The agent puts
 the cellular link on cell0, and on rmnet0 when the uplink is limited too.
 
-Runs that need it have a second link, like the first one, from ap0 to the phone's wlan0.
+Runs that need it have a second link, like the first one, from ap0 to the phone's wlan0; or a modem
+between the link and the phone, with an interface of the phone's for each of two kinds of traffic:
+
+    router cell0 ====== air0 modem m0 ------ rmnet0 phone
+                                   m1 ------ v4-rmnet0 or tun0
 """
 
 from math import log
@@ -15,9 +19,9 @@ from random import Random
 
 from drwalab import units
 from drwalab.schemes import Limits
-from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, Event, Link, RunSpec
+from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, SECONDS, Event, Link, RunSpec
 
-KNOB = "/proc/sys/net/ipv4/conf/rmnet0/tcp_drwa_lambda"
+CONF = "/proc/sys/net/ipv4/conf"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
@@ -52,15 +56,22 @@ addresses() { # host device address6 address4
 	[ $no_ipv6 = 1 ] || ip -n "$1" addr add "$3/64" dev "$2" nodad
 }
 join server srv0 02:00:00:00:01:01 router net0 02:00:00:00:01:02
-join router cell0 02:00:00:00:02:01 phone rmnet0 02:00:00:00:02:02
+if [ $modem = 1 ]; then
+	ip netns add modem
+	put modem /proc/sys/net/ipv6/conf/default/disable_ipv6 1
+	join router cell0 02:00:00:00:02:01 modem air0 $to_phone
+	join modem m0 $to_router phone rmnet0 02:00:00:00:02:02
+else
+	join router cell0 02:00:00:00:02:01 phone rmnet0 02:00:00:00:02:02
+fi
 addresses server srv0 fd00:1::1 10.0.1.1
 addresses router net0 fd00:1::2 10.0.1.2
 addresses router cell0 fd00:2::1 10.0.2.1
 addresses phone rmnet0 fd00:2::2 10.0.2.2
 neighbours server srv0 fd00:1::2 10.0.1.2 02:00:00:00:01:02
 neighbours router net0 fd00:1::1 10.0.1.1 02:00:00:00:01:01
-neighbours router cell0 fd00:2::2 10.0.2.2 02:00:00:00:02:02
-neighbours phone rmnet0 fd00:2::1 10.0.2.1 02:00:00:00:02:01
+neighbours router cell0 fd00:2::2 10.0.2.2 $to_phone
+neighbours phone rmnet0 fd00:2::1 10.0.2.1 $to_router
 for route in "server fd00:1::2 10.0.1.2" "phone fd00:2::1 10.0.2.1"; do
 	set -- $route
 	ip -n "$1" route add default via "$3"
@@ -91,6 +102,27 @@ ip -n phone route add default via 10.0.3.1 metric 100
 [ $no_ipv6 = 1 ] || ip -n phone route add default via fd00:3::1 metric 2000
 """
 
+# The modem hands on what carries its own hardware addresses; the rest of the network takes it for
+# the phone, and the phone for the router.
+_MODEM = """\
+join modem m1 02:00:00:00:07:01 phone {device} 02:00:00:00:07:02
+put modem /proc/sys/net/ipv4/ip_forward 1
+for at in "air0 10.0.2.1 02:00:00:00:02:01" "m0 10.0.2.2 02:00:00:00:02:02" \\
+	"m1 10.0.4.2 02:00:00:00:07:02"; do
+	set -- $at
+	ip -n modem route add "$2" dev "$1" scope link
+	ip -n modem neigh add "$2" lladdr "$3" dev "$1" nud permanent
+done
+ip -n modem route add default via 10.0.2.1 dev air0
+ip -n router route add 10.0.4.2 via 10.0.2.2 dev cell0
+ip -n phone addr add 10.0.4.2/24 dev {device}
+ip -n phone neigh add 10.0.4.1 lladdr 02:00:00:00:07:01 dev {device} nud permanent
+ip -n phone route add default via 10.0.4.1 dev {device} metric 100
+ip -n phone link set {device} mtu {mtu}
+"""
+# clatd takes 28 from the MTU, for the longer header; a VPN, more for its own.
+_SECOND_MTU = {"clat": PACKET_BYTES - 28, "vpn": 1400}
+
 _MPTCP = """\
 for host in server phone; do
 	ip -n $host mptcp limits set subflow 1
@@ -107,6 +139,9 @@ def setup_script(spec: RunSpec) -> str:
         f"# {spec.name}",
         f"no_ipv6={0 if spec.ipv6 else 1}",
         f"mtu={max(PACKET_BYTES, spec.sockets.mss_bytes + HEADER_BYTES)}",
+        f"modem={int(spec.behind_modem)}",
+        f"to_phone=02:00:00:00:{'05:01' if spec.behind_modem else '02:02'}",
+        f"to_router=02:00:00:00:{'06:01' if spec.behind_modem else '02:01'}",
         _HOSTS,
         f"# The phone: {spec.name}",
         f"put phone /proc/sys/net/ipv4/tcp_rmem '{_limits(spec.scheme.rmem)}'",
@@ -124,15 +159,34 @@ def setup_script(spec: RunSpec) -> str:
         ]
     if spec.has_second_link:
         lines.append(_SECOND_LINK)
+    if spec.second and spec.behind_modem:
+        device = SECONDS[spec.second]
+        lines.append(_MODEM.format(device=device, mtu=_SECOND_MTU[spec.second]))
+    if spec.tso:
+        lines.append("ip -n server link set srv0 gso_max_segs 65535")
     if spec.sockets.mptcp:
         lines.append(_MPTCP.format(address="fd00:3::2" if spec.ipv6 else "10.0.3.2"))
     if spec.lambda_hundredths is not None:
         lines += [
             f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
-            f"put phone {KNOB} {spec.lambda_hundredths}",
+            *(
+                f"put phone {CONF}/{device}/tcp_drwa_lambda {spec.lambda_hundredths}"
+                for device in governed(spec)
+            ),
         ]
+        if spec.behind_modem:
+            # A kernel that knows no queues takes each interface for one.
+            for device in governed(spec):
+                queue = f"{CONF}/{device}/tcp_drwa_queue"
+                exists = f"ip netns exec phone test -e {queue}"
+                lines.append(f"if {exists}; then put phone {queue} 1; fi")
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     return "\n".join(lines) + "\n"
+
+
+def governed(spec: RunSpec) -> list[str]:
+    """The phone's interfaces with λ."""
+    return ["rmnet0", SECONDS[spec.second]] if spec.second else ["rmnet0"]
 
 
 def _limits(limits: Limits) -> str:
@@ -164,12 +218,27 @@ def agent_spec(spec: RunSpec) -> str:
         _link("down", spec.down),
     ]
     up = spec.up
-    if up is None and (spec.ack_thin or spec.stops_both_ways):
+    if up is None and (spec.ack_thin or spec.stops_both_ways or spec.has_clock):
         up = Link(UNLIMITED_BPS, None, units.parse_bytes(DEFAULTS["uplink-buffer"]))
     if up:
         lines.append(_link("up", up))
     if spec.has_second_link:
         lines.append(_link("second", spec.down))
+    if spec.behind_modem:
+        lines.append("behind_modem")
+    if spec.second:
+        lines.append(f"second_device {SECONDS[spec.second]}")
+    lines += _neighbours(spec)
+    if spec.has_clock:
+        lines += [
+            "clocks",
+            f"clock_ppm {spec.clock.ppm}",
+            f"clock_tick_ms {spec.clock.tick_ms}",
+            # All of the RTT but a millisecond.
+            f"lie_ms {max(1, spec.base_rtt_us // 1000 - 1)}",
+        ]
+    if spec.gro_us is not None:
+        lines.append(f"gro_us {spec.gro_us}")
     if spec.promotion:
         lines.append(f"promotion_us {spec.promotion.wake_us}")
         lines.append(f"idle_us {spec.promotion.idle_us}")
@@ -214,6 +283,15 @@ def _objects(spec: RunSpec) -> list[str]:
     return requests
 
 
+def _neighbours(spec: RunSpec) -> list[str]:
+    lines = []
+    for each in spec.neighbours:
+        kind, cc = (each.kind, "-") if each.kind in ("quic", "liar") else ("tcp", each.kind)
+        for_us = spec.duration_us if each.for_us is None else each.for_us
+        lines.append(f"neighbour {kind} {cc} {each.at_us} {for_us}")
+    return lines
+
+
 def trace_name(direction: str) -> str:
     """File name of a link's trace in the results folder."""
     return f"{direction}.trace"
@@ -251,7 +329,13 @@ def _event_action(spec: RunSpec, event: Event, base_rtt_us: int, loss_ppm: int) 
         case "move":
             return " && ".join(_move(spec, to_wlan0=event.value == 1))
         case "lambda":
-            return f"ip netns exec phone sh -c 'echo {event.value} > {KNOB}'"
+            knobs = [f"{CONF}/{device}/tcp_drwa_lambda" for device in governed(spec)]
+            writes = "; ".join(f"echo {event.value} > {knob}" for knob in knobs)
+            return f"ip netns exec phone sh -c '{writes}'"
+        case "clock":
+            return f"clock {event.value}"
+        case "timestamps":
+            return f"timestamps {event.value}"
         case _:
             # netem takes a change as its whole new state.
             return " && ".join(_propagation("change", spec, base_rtt_us, loss_ppm))

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from drwalab import compare
 from drwalab.results import Result, goodput_between, jain, of_idle, settled
 
 WIDE = 250
@@ -67,6 +68,16 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
         "Upload\nMb/s",
         lambda r: number(r["upload_goodput_mbps"], 2),
         lambda r: bool(r["config"]["upload"]),
+    ),
+    (
+        "Neighbours\nMb/s",
+        lambda r: " ".join(number(n["goodput_mbps"], 2) for n in r["neighbours"]),
+        lambda r: bool(r["neighbours"]),
+    ),
+    (
+        "Of a fair\nshare",
+        lambda r: number(r["fair_share"], 2),
+        lambda r: r["fair_share"] is not None,
     ),
     ("Retrans-\nmits", lambda r: str(r["retransmits"]), lambda _: True),
     ("Zero\nwindows", lambda r: str(r["zero_windows"]), lambda _: True),
@@ -142,6 +153,39 @@ def markdown_table(results: Sequence[Result], settled_s: float | None = None) ->
     lines = [[head.replace("-\n", "").replace("\n", " ") for head in heads]]
     lines += [["---" if head in ("Scheme", "Link") else "--:" for head in heads], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+_MEANS_HEADS = ("Base RTT, ms", "Scheme", "Links", "Goodput", "Mean of idle", "p95 of idle")
+
+
+def _means(results: Sequence[Result]) -> list[list[str]]:
+    return [
+        [
+            f"{m.base_rtt_ms:g}",
+            m.name,
+            str(m.links),
+            number(m.goodput_of_baseline, 3),
+            number(m.mean_of_idle, 2),
+            number(m.p95_of_idle, 2),
+        ]
+        for m in compare.means(compare.compare(results))
+    ]
+
+
+def means_markdown(results: Sequence[Result]) -> str:
+    """Geometric means over the links, for a document."""
+    lines = [_MEANS_HEADS, ["--:", "---", "--:", "--:", "--:", "--:"], *_means(results)]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"Geometric means over the links; goodput is that of stock's.\n\n{table}\n"
+
+
+def print_means(results: Sequence[Result]) -> None:
+    """Geometric means over the links, on standard output."""
+    table = Table(*_MEANS_HEADS, box=box.SIMPLE_HEAD, pad_edge=False)
+    for row in _means(results):
+        table.add_row(*row)
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDE)).print(table)
 
 
 def check_writable(path: Path) -> str | None:

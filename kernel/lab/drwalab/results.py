@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from drwalab import __version__
 from drwalab.kernels import Kernel
-from drwalab.spec import SAMPLE_US, Link, RunSpec
+from drwalab.spec import SAMPLE_US, Link, Neighbour, RunSpec
 
 SCHEMA = "drwa-lab-run/2"
 
@@ -33,6 +33,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     records = read_raw(folder / "raw")
     start_us = int(records["t"][0, 0])
     received, rwnd_bytes, flows = _downloads(records, spec)
+    neighbours, others = _neighbours(records, spec)
     capacity = _capacity_bytes(spec, spec.down)
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
     counters = tcp_counters((folder / "netstat").read_text())
@@ -56,12 +57,15 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "zero_windows": counters["TCPToZeroWindowAdv"],
         "upload_goodput_mbps": _upload(records, spec),
+        "neighbours": neighbours,
+        "fair_share": fair_share(received, others, spec),
         "queue_drops": drops,
         "series": {
             "interval_s": SAMPLE_US / 1e6,
             "t_s": _rounded(np.arange(1, len(capacity) + 1) * SAMPLE_US / 1e6, 1),
             "goodput_mbps": _rounded(received.sum(axis=1) * 8 / SAMPLE_US, 4),
             "flow_goodput_mbps": [_rounded(flow * 8 / SAMPLE_US, 4) for flow in received.T],
+            "neighbour_goodput_mbps": [_rounded(each * 8 / SAMPLE_US, 4) for each in others.T],
             "rwnd_bytes": [int(x) for x in rwnd_bytes.sum(axis=1)],
             "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
             "rtt": {
@@ -141,7 +145,7 @@ def read_raw(path: Path) -> Records:
     for line in path.read_text().splitlines():
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
-    widths = {"p": 3, "l": 2, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
+    widths = {"p": 3, "l": 2, "n": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -185,6 +189,12 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "think_s": spec.think_us / 1e6,
         "probe_interval_ms": spec.probe_us / 1e3,
         "events": [str(event) for event in spec.events],
+        "neighbours": [str(neighbour) for neighbour in spec.neighbours],
+        "second": spec.second,
+        "clock_ppm": spec.clock.ppm,
+        "clock_tick_ms": spec.clock.tick_ms,
+        "gro_ms": _or_none(spec.gro_us, 1000),
+        "tso": spec.tso,
         "ipv6": spec.ipv6,
     }
 
@@ -211,6 +221,57 @@ def _downloads(
         )
     ]
     return received, samples[:, :, 3], flows
+
+
+def _neighbours(
+    records: Records, spec: RunSpec
+) -> tuple[list[dict[str, Any]], npt.NDArray[np.int64]]:
+    """Each neighbour's totals; and bytes received per interval (row) and neighbour."""
+    intervals = spec.duration_us // SAMPLE_US
+    samples = records["n"].reshape(intervals, len(spec.neighbours), 3)
+    received = np.diff(samples[:, :, 2], axis=0, prepend=0)
+    totals = [
+        {
+            "kind": each.kind,
+            "start_s": each.at_us / 1e6,
+            "end_s": _end_us(each, spec) / 1e6,
+            "goodput_mbps": round(int(total) * 8 / (_end_us(each, spec) - each.at_us), 6),
+        }
+        for each, total in zip(spec.neighbours, received.sum(axis=0), strict=True)
+    ]
+    return totals, received
+
+
+def _end_us(neighbour: Neighbour, spec: RunSpec) -> int:
+    if neighbour.for_us is None:
+        return spec.duration_us
+    return min(spec.duration_us, neighbour.at_us + neighbour.for_us)
+
+
+# Until the company has settled.
+SHARED_AFTER_US = 5_000_000
+
+
+def fair_share(
+    received: npt.NDArray[np.int64], others: npt.NDArray[np.int64], spec: RunSpec
+) -> float | None:
+    """What a download gets of a fair part of all that the phone gets, beside its neighbours.
+
+    From five seconds after the last of all has started until the first neighbour ends; none without
+    downloads, neighbours, or such a time. A liar, which takes what it needs, is no neighbour here.
+    """
+    rivals = [i for i, each in enumerate(spec.neighbours) if each.kind != "liar"]
+    if not rivals or not spec.flows:
+        return None
+    starts_us = [spec.neighbours[i].at_us for i in rivals] + [(spec.flows - 1) * spec.flow_gap_us]
+    first = (max(starts_us) + SHARED_AFTER_US) // SAMPLE_US
+    last = min(_end_us(spec.neighbours[i], spec) for i in rivals) // SAMPLE_US
+    own = received[first:last].sum()
+    total = own + others[first:last, rivals].sum()
+    if first >= last or not total:
+        return None
+    parts = spec.flows + len(rivals)
+    return round(float(own / spec.flows / (total / parts)), 6)
 
 
 def _first_with_all(spec: RunSpec) -> int:

@@ -40,6 +40,13 @@ MAX_FLOWS = 256
 MAX_OBJECTS = 32
 MAX_EVENTS = 64
 MAX_ACK_THIN = 1000
+MAX_NEIGHBOURS = 8
+MAX_CLOCK_PPM = 10_000
+MAX_CLOCK_TICK_MS = 1000
+# Their steps, in lablink.
+MAX_CLOCK_STEPS = 16
+# veth has GRO since 5.13.
+NO_GRO = ("5.10",)
 # Poisson arrivals in a run, in the mean: each has two sockets until it is fetched.
 MAX_REQUESTS = 10_000
 
@@ -77,7 +84,11 @@ class Event:
 
 
 # The choices of an event, by their numbers.
-_CHOICES = {"interface": ("down", "up"), "move": ("rmnet0", "wlan0")}
+_CHOICES = {
+    "interface": ("down", "up"),
+    "move": ("rmnet0", "wlan0"),
+    "timestamps": ("off", "on"),
+}
 
 
 def _choice(what: str) -> Callable[[str], int]:
@@ -96,9 +107,10 @@ _EVENT_PARSERS: dict[str, Callable[[str], int]] = {
     "loss": units.parse_percent_ppm,
     "lambda": units.parse_hundredths,
     "outage": units.parse_time_us,
+    "clock": units.parse_signed_ms,
 } | {what: _choice(what) for what in _CHOICES}
 # Of the events, what does not belong to the link.
-_LOAD_EVENTS = ("lambda",)
+_LOAD_EVENTS = ("lambda", "clock", "timestamps")
 _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "base-rtt": units.show_time,
     "rate": units.show_rate,
@@ -106,6 +118,7 @@ _EVENT_SHOWN: dict[str, Callable[[int], str]] = {
     "loss": units.show_percent,
     "lambda": units.show_hundredths,
     "outage": units.show_time,
+    "clock": units.show_signed_ms,
 } | {what: choices.__getitem__ for what, choices in _CHOICES.items()}
 
 
@@ -147,6 +160,41 @@ class Reader:
     def __str__(self) -> str:
         shown = [show(n) for (_, show), n in zip(_READERS[self.kind], self.numbers, strict=True)]
         return f"{self.kind}:{'/'.join(shown)}" if shown else self.kind
+
+
+# Downloads beside those that are measured: congestion control of a TCP one, or another kind.
+NEIGHBOURS = ("cubic", "bbr", "quic", "liar")
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A download that no law governs, or one whose server lies; without for_us, to the end."""
+
+    kind: str
+    at_us: int = 0
+    for_us: int | None = None
+
+    def __str__(self) -> str:
+        if self.for_us is None and not self.at_us:
+            return self.kind
+        shown = units.show_time(self.at_us)
+        return f"{self.kind}:{shown}" + (f"/{units.show_time(self.for_us)}" if self.for_us else "")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The server's clock as its timestamps show it: its drift, and the ms that it counts as one."""
+
+    ppm: int = 0
+    tick_ms: int = 1
+
+
+# Which other interface of the phone carries every second download.
+SECONDS = {
+    "clat": "v4-rmnet0",
+    "vpn": "tun0",
+    "network": "wlan0",
+}
 
 
 @dataclass(frozen=True)
@@ -224,6 +272,11 @@ class RunSpec:
     think_us: int
     probe_us: int
     events: tuple[Event, ...]
+    neighbours: tuple[Neighbour, ...]
+    second: str | None
+    clock: Clock
+    gro_us: int | None
+    tso: bool
     ipv6: bool
     seed: int
     pcap_dir: Path | None = None
@@ -236,7 +289,20 @@ class RunSpec:
 
     @property
     def has_second_link(self) -> bool:
-        return self.sockets.mptcp or any(event.what == "move" for event in self.events)
+        moves = any(event.what == "move" for event in self.events)
+        return self.sockets.mptcp or moves or self.second == "network"
+
+    @property
+    def behind_modem(self) -> bool:
+        """Whether two interfaces of the phone share the link."""
+        return self.second in ("clat", "vpn")
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether the link has to translate the server's timestamps."""
+        changes = any(event.what in ("clock", "timestamps") for event in self.events)
+        lies = any(neighbour.kind == "liar" for neighbour in self.neighbours)
+        return changes or lies or self.clock != Clock()
 
     def idle(self) -> "RunSpec":
         """This link with nothing on it but probes, whatever the phone, the load and the seed are.
@@ -260,6 +326,10 @@ class RunSpec:
             arrival=DEFAULTS["arrival"],
             think_us=units.parse_time_us(DEFAULTS["think"]),
             events=tuple(event for event in self.events if event.what not in _LOAD_EVENTS),
+            neighbours=(),
+            second=None,
+            clock=Clock(),
+            tso=False,
             seed=DEFAULTS["seed"],
             pcap_dir=None,
         )
@@ -315,7 +385,18 @@ class RunSpec:
             words += ["--probe-interval", units.show_time(self.probe_us)]
         for event in self.events:
             words += ["--event", str(event)]
+        for neighbour in self.neighbours:
+            words += ["--neighbour", str(neighbour)]
+        if self.second:
+            words += ["--second", self.second]
+        if self.clock.ppm:
+            words += ["--clock-drift", units.show_ppm(self.clock.ppm)]
+        if self.clock.tick_ms != 1:
+            words += ["--clock-tick", units.show_time(self.clock.tick_ms * 1000)]
+        if self.gro_us is not None:
+            words += ["--gro", units.show_time(self.gro_us)]
         flags = {
+            "--tso": self.tso,
             "--keep-alive": self.keep_alive,
             "--upload": self.upload,
             "--ipv6": self.ipv6,
@@ -339,7 +420,11 @@ class _Options:
     """Options by name, with defaults, and errors that name the option."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given = {key: value for key, value in given.items() if value not in (None, [], ())}
+        self._given = {
+            key: value
+            for key, value in given.items()
+            if value is not None and value is not False and value not in ([], ())
+        }
 
     def given(self, name: str) -> bool:
         return name in self._given
@@ -411,6 +496,11 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         think_us=options.parse("think", units.parse_time_us),
         probe_us=options.positive("probe-interval", units.parse_time_us),
         events=_events(options.get("event") or []),
+        neighbours=_neighbours(options.get("neighbour") or []),
+        second=options.choice("second", tuple(SECONDS)) if options.given("second") else None,
+        clock=_clock(options),
+        gro_us=options.parse("gro", units.parse_time_us) if options.given("gro") else None,
+        tso=bool(options.get("tso")),
         ipv6=bool(options.get("ipv6")),
         seed=options.whole("seed", 0, (1 << 64) - 1),
     )
@@ -528,6 +618,43 @@ def _sockets(options: _Options) -> Sockets:
     return sockets
 
 
+def _neighbours(texts: list[str]) -> tuple[Neighbour, ...]:
+    if len(texts) > MAX_NEIGHBOURS:
+        raise SpecError(f"--neighbour: more than {MAX_NEIGHBOURS}")
+    found = tuple(_neighbour(text) for text in texts)
+    if sum(neighbour.kind == "liar" for neighbour in found) > 1:
+        raise SpecError("--neighbour: more than one liar")
+    return found
+
+
+def _neighbour(text: str) -> Neighbour:
+    kind, _, rest = text.partition(":")
+    at, _, length = rest.partition("/")
+    if kind not in NEIGHBOURS:
+        names = ", ".join(NEIGHBOURS)
+        raise SpecError(f"--neighbour: '{kind}' is unknown: choose from {names}")
+    try:
+        at_us = units.parse_time_us(at) if at else 0
+        for_us = units.parse_time_us(length) if length else None
+    except ValueError as e:
+        raise SpecError(f"--neighbour: {e}") from e
+    if for_us == 0:
+        raise SpecError(f"--neighbour: '{text}' has no length")
+    return Neighbour(kind, at_us, for_us)
+
+
+def _clock(options: _Options) -> Clock:
+    ppm = options.optional("clock-drift", units.parse_ppm)
+    if abs(ppm) > MAX_CLOCK_PPM:
+        raise SpecError(f"--clock-drift: {ppm} is out of ±{MAX_CLOCK_PPM} ppm")
+    if not options.given("clock-tick"):
+        return Clock(ppm)
+    ms, rest = divmod(options.parse("clock-tick", units.parse_time_us), 1000)
+    if rest or not 1 <= ms <= MAX_CLOCK_TICK_MS:
+        raise SpecError(f"--clock-tick: has to be a whole number from 1 to {MAX_CLOCK_TICK_MS} ms")
+    return Clock(ppm, ms)
+
+
 def _objects(texts: list[str]) -> tuple[int, ...]:
     if len(texts) > MAX_OBJECTS:
         raise SpecError(f"--object: more than {MAX_OBJECTS}")
@@ -564,7 +691,8 @@ def _check(spec: RunSpec) -> None:
     """What no option shows by itself."""
     if spec.duration_us % SAMPLE_US:
         raise SpecError("--duration: has to be a multiple of 100ms")
-    if not (spec.flows or spec.object_bytes or spec.upload or spec.scheme.idle):
+    loads = (spec.flows, spec.object_bytes, spec.upload, spec.neighbours, spec.scheme.idle)
+    if not any(loads):
         raise SpecError("--flows: 0 leaves nothing to measure without --object or --upload")
     if spec.flow_gap_us * (spec.flows - 1) >= spec.duration_us:
         raise SpecError(f"--flow-gap: the last of {spec.flows} flows would not start in the run")
@@ -580,12 +708,36 @@ def _check(spec: RunSpec) -> None:
         raise SpecError("--accepted: needs bulk downloads, --flows, and a fast reader")
     if spec.sockets.mss_bytes + HEADER_BYTES > spec.down.buffer_bytes:
         raise SpecError(f"--buffer: holds no packet with an MSS of {spec.sockets.mss_bytes} B")
+    _check_company(spec)
     for event in spec.events:
         _check_event(spec, event)
     outages = [event for event in spec.events if event.what == "outage"]
     for before, after in pairwise(outages):
         if after.at_us < before.at_us + before.value:
             raise SpecError(f"--event '{after}': begins before the end of '{before}'")
+
+
+def _check_company(spec: RunSpec) -> None:
+    """Neighbours, a second interface, and who may merge or split segments."""
+    for neighbour in spec.neighbours:
+        if neighbour.at_us >= spec.duration_us:
+            raise SpecError(f"--neighbour: '{neighbour}' is not before the end of the run")
+    if spec.second:
+        if spec.flows < 2 or spec.sockets.accepted or spec.sockets.mptcp:
+            raise SpecError("--second: needs two --flows, and neither --accepted nor --mptcp")
+        if spec.ipv6:
+            raise SpecError("--second: not with --ipv6")
+        if any(event.what in ("interface", "move") for event in spec.events):
+            raise SpecError("--second: not with an event interface or move")
+    if sum(event.what == "clock" for event in spec.events) > MAX_CLOCK_STEPS:
+        raise SpecError(f"--event: more than {MAX_CLOCK_STEPS} of clock")
+    if spec.gro_us is not None and spec.kernel in NO_GRO:
+        raise SpecError(f"--gro: the lab's links have none in {spec.kernel}")
+    if spec.gro_us is not None and spec.second:
+        raise SpecError("--gro: not with --second")
+    loses = spec.loss_ppm or any(event.what == "loss" for event in spec.events)
+    if spec.tso and (loses or spec.duplicate_ppm or spec.sockets.mptcp):
+        raise SpecError("--tso: not with --loss, --duplicate or --mptcp, which count packets")
 
 
 def _check_poisson(spec: RunSpec) -> None:

@@ -60,6 +60,23 @@ def parse_percent_ppm(text: str) -> int:
     return ppm
 
 
+def parse_ppm(text: str) -> int:
+    """Signed parts per million in a text such as -500ppm."""
+    match = re.fullmatch(r"([+-]?[0-9]+) ?ppm", text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not a whole number of ppm, such as -500ppm")
+    return int(match[1])
+
+
+def parse_signed_ms(text: str) -> int:
+    """Signed milliseconds in a text such as -200ms or 1s."""
+    sign, size = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text)
+    ms, rest = divmod(parse_time_us(size), 1000)
+    if rest or not ms:
+        raise ValueError(f"'{text}' is no whole number of ms, or 0")
+    return sign * ms
+
+
 def parse_hundredths(text: str) -> int:
     """Hundredths in a text such as 1.5."""
     match = re.fullmatch(r"[0-9]+(?:\.[0-9]{1,2})?", text.strip())
@@ -78,6 +95,14 @@ def _shown(value: int, units: list[tuple[str, int]]) -> str:
 
 def show_time(us: int) -> str:
     return _shown(us, [("s", 1_000_000), ("ms", 1_000), ("us", 1)])
+
+
+def show_ppm(ppm: int) -> str:
+    return f"{ppm}ppm"
+
+
+def show_signed_ms(ms: int) -> str:
+    return ("-" if ms < 0 else "") + show_time(abs(ms) * 1000)
 
 
 def show_rate(bps: int) -> str:

@@ -19,6 +19,7 @@
  *   p sent_us rtt_us number		answered probe
  *   l sent_us number			probe without an answer, at the end
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
+ *   n t_us neighbour received_bytes	one sample of a neighbour
  *   q t_us backlog_bytes		downlink queue
  *   f flow port			port of the end that opened a download
  *   o start_us fct_us bytes		fetched object
@@ -39,9 +40,11 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <net/ethernet.h>
 #include <net/if.h>
@@ -53,6 +56,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -62,6 +66,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "quic.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
@@ -75,12 +81,14 @@ enum {
 	PORT_OBJECT,
 	PORT_UPLOAD,
 	PORT_PROBE,
+	PORT_NEIGHBOUR = 5100,	/* of the first one */
 };
 
 enum {
 	MAX_FLOWS = 256,
 	MAX_SIZES = 32,
 	MAX_EVENTS = 64,
+	MAX_NEIGHBOURS = 8,
 	MAX_PROBES = 1 << 20,
 	CHUNK = 256 << 10,
 	BASE_PROBES = 3,
@@ -92,7 +100,11 @@ enum {
 enum {
 	LINK_RATE_BPS = 1, LINK_TRACE, LINK_LIMIT, LINK_START, LINK_PAD,
 	LINK_REORDER, LINK_ACK_THIN, LINK_PROMOTION, LINK_IDLE, LINK_OUTAGE,
+	LINK_HAND_OVER, LINK_CLOCK, LINK_CLOCK_PPM, LINK_CLOCK_TICK, LINK_CLOCK_STEP,
+	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT,
 };
+
+enum { CLOCK_FROM_SERVER = 1, CLOCK_TO_SERVER };
 
 enum kind {
 	LISTEN_BULK, LISTEN_OBJECT, LISTEN_UPLOAD,
@@ -100,8 +112,22 @@ enum kind {
 	OBJECT_SERVER, OBJECT_CLIENT,
 	UPLOAD_SENDER, UPLOAD_READER,
 	PROBE_CLIENT, PROBE_ECHO,
+	LISTEN_NEIGHBOUR, LIAR_SENDER, QUIC_SENDER, QUIC_READER,
 	TAP, TIMER,
 };
+
+/*
+ * Downloads beside those that are measured. Of TCP, the phone's application
+ * chose the buffer, so that nothing governs the window; the liar is governed,
+ * slow, and lablink gives it a clock that claims a queue.
+ */
+enum neighbour_kind { NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR };
+
+/* The kernel doubles it, to what stock's auto-tuning can reach. */
+enum { NEIGHBOUR_RCVBUF = 8 << 20 };
+
+/* 20 kb/s of data */
+enum { LIAR_BYTES = 100, LIAR_PERIOD_US = 40000 };
 
 /* What the phone's application does with a bulk download. */
 enum reader {
@@ -112,9 +138,12 @@ enum reader {
 	READER_SMALL,	/* bytes of a call */
 };
 
+struct neighbour;
+
 struct conn {
 	enum kind kind;
 	int fd;
+	struct neighbour *neighbour;
 	uint64_t received, reads;
 	uint64_t left;		/* object: bytes still to send or to receive */
 	uint64_t size;		/* object: bytes to ask for */
@@ -126,11 +155,26 @@ struct conn {
 	FILE *pcap;
 };
 
+struct neighbour {
+	enum neighbour_kind kind;
+	char cc[16];
+	int64_t start_us, end_us;	/* since the flows started */
+	int64_t next_us;		/* when its sender acts by the clock */
+	struct conn reader, sender;
+	bool started, ended;
+	/* of QUIC */
+	struct quic quic;
+	struct quic_ack ack;
+	uint64_t unacked;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+};
+
 struct link_spec {
 	const char *ns, *dev;
 	uint64_t rate_bps;
-	uint32_t limit, reorder_ppm, ack_thin;
-	int64_t outage_us;
+	uint32_t limit, reorder_ppm, ack_thin, clock;
+	int64_t outage_us, hand_over_us;
 	char trace[512];
 	bool set;
 };
@@ -145,6 +189,8 @@ struct event {
 	struct link_spec *link;
 	uint64_t rate_bps;
 	int64_t outage_us;
+	int32_t clock_step_ms;
+	int stamps;		/* 0: none from now on, 1: again, -1: no such event */
 	/* Of the phone's applications: a download starts over a device, or the newest ends, or
 	 * the probes go over another device.
 	 */
@@ -163,6 +209,13 @@ static struct {
 	struct request_at *request;
 	struct event event[MAX_EVENTS];
 	struct link_spec down, up, second;
+	struct neighbour neighbour[MAX_NEIGHBOURS];
+	int neighbours;
+	uint32_t lie_ms;
+	int32_t clock_ppm;
+	uint32_t clock_tick_ms;
+	char second_device[IFNAMSIZ];
+	bool gro;
 	int rcvbuf, window_clamp, mss;
 	char cc[32], phone_cc[32], child[512];
 	bool ipv6, upload, keep_alive, pcap, trace, fastopen, mptcp, accepted;
@@ -172,6 +225,7 @@ static struct {
 	.down = { .ns = "router", .dev = "cell0" },
 	.up = { .ns = "phone", .dev = "rmnet0" },
 	.second = { .ns = "router", .dev = "ap0" },
+	.clock_tick_ms = 1,
 	.cc = "cubic",
 	.phone_cc = "cubic",
 };
@@ -266,6 +320,12 @@ static socklen_t address_of(const char *ns, struct sockaddr_storage *ss, int por
 	}
 }
 
+static bool is_udp(enum kind kind)
+{
+	return kind == PROBE_CLIENT || kind == PROBE_ECHO || kind == QUIC_SENDER ||
+	       kind == QUIC_READER;
+}
+
 static bool is_bulk(enum kind kind)
 {
 	return kind == LISTEN_BULK || kind == BULK_SENDER || kind == BULK_READER;
@@ -273,9 +333,8 @@ static bool is_bulk(enum kind kind)
 
 static int new_socket(enum kind kind)
 {
-	bool udp = kind == PROBE_CLIENT || kind == PROBE_ECHO;
 	int fd = socket(spec.ipv6 ? AF_INET6 : AF_INET,
-			(udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			(is_udp(kind) ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			spec.mptcp && is_bulk(kind) ? IPPROTO_MPTCP : 0);
 
 	if (fd < 0)
@@ -304,9 +363,8 @@ static void set_cc(int fd, const char *cc)
 		die("congestion control %s", cc);
 }
 
-static void serve(const char *ns, enum kind kind, int port)
+static void serve_with(struct conn *c, const char *ns, enum kind kind, int port, const char *cc)
 {
-	struct conn *c = calloc(1, sizeof(*c));
 	struct sockaddr_storage ss;
 	int one = 1;
 
@@ -318,11 +376,16 @@ static void serve(const char *ns, enum kind kind, int port)
 		die("bind %d", port);
 	if (kind == LISTEN_BULK && spec.accepted)
 		set_reader_options(c->fd);
-	else if (kind != PROBE_ECHO)
-		set_cc(c->fd, spec.cc);
-	if (kind != PROBE_ECHO && listen(c->fd, MAX_FLOWS))
+	else if (!is_udp(kind))
+		set_cc(c->fd, cc);
+	if (!is_udp(kind) && listen(c->fd, MAX_FLOWS))
 		die("listen %d", port);
 	watch(c, EPOLLIN);
+}
+
+static void serve(const char *ns, enum kind kind, int port)
+{
+	serve_with(calloc(1, sizeof(struct conn)), ns, kind, port, spec.cc);
 }
 
 static int local_port(int fd, bool peer)
@@ -363,6 +426,8 @@ static void connect_over(const char *device, struct conn *c, enum kind kind, int
 		set_cc(c->fd, spec.cc);
 	if (kind == BULK_READER)
 		set_reader_options(c->fd);
+	if (c->neighbour && c->neighbour->kind == NEIGHBOUR_TCP)
+		set_option(c->fd, SOL_SOCKET, SO_RCVBUFFORCE, NEIGHBOUR_RCVBUF);
 	if (kind == BULK_READER || kind == OBJECT_CLIENT)
 		set_option(c->fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, spec.fastopen);
 	if (connect(c->fd, (void *)&ss, len) && errno != EINPROGRESS)
@@ -401,6 +466,11 @@ static void accept_all(struct conn *l)
 			}
 			c = &senders[i];
 			c->kind = spec.reader == READER_BURST ? OBJECT_SERVER : BULK_SENDER;
+			c->fd = fd;
+			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
+		} else if (l->kind == LISTEN_NEIGHBOUR) {
+			c = &l->neighbour->sender;
+			c->kind = l->neighbour->kind == NEIGHBOUR_LIAR ? LIAR_SENDER : BULK_SENDER;
 			c->fd = fd;
 			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
 		} else if (l->kind == LISTEN_UPLOAD) {
@@ -626,6 +696,119 @@ static void reader_acts(struct conn *c, int64_t now)
 	}
 }
 
+static int liar_port(void)
+{
+	int i;
+
+	for (i = 0; i < spec.neighbours; i++)
+		if (spec.neighbour[i].kind == NEIGHBOUR_LIAR)
+			return PORT_NEIGHBOUR + i;
+	return 0;
+}
+
+static void quic_send(struct neighbour *n, int64_t now)
+{
+	struct quic_packet p = { 0 };
+
+	while (quic_may_send(&n->quic)) {
+		p.number = n->quic.next++;
+		p.sent_us = now;
+		sendto(n->sender.fd, &p, sizeof(p), 0, (void *)&n->peer, n->peer_len);
+	}
+	n->next_us = quic_timeout_us(&n->quic);
+}
+
+static void read_quic_acks(struct conn *c)
+{
+	struct neighbour *n = c->neighbour;
+	int64_t now = now_us();
+	struct quic_ack ack;
+
+	for (;;) {
+		n->peer_len = sizeof(n->peer);
+		if (recvfrom(c->fd, &ack, sizeof(ack), 0, (void *)&n->peer, &n->peer_len) !=
+		    sizeof(ack))
+			break;
+		if (!n->quic.cwnd)
+			quic_start(&n->quic, now);
+		quic_acked(&n->quic, &ack, now);
+	}
+	if (!n->ended && n->quic.cwnd)
+		quic_send(n, now);
+}
+
+/* Every second packet is acknowledged, and what shows a loss at once. */
+static void read_quic(struct conn *c)
+{
+	struct neighbour *n = c->neighbour;
+	struct quic_packet p;
+
+	while (recv(c->fd, &p, sizeof(p), 0) == sizeof(p)) {
+		bool gap = p.number != n->ack.highest;
+
+		c->received += sizeof(p);
+		n->ack.received++;
+		if (p.number >= n->ack.highest) {
+			n->ack.highest = p.number + 1;
+			n->ack.sent_us = p.sent_us;
+		}
+		if (++n->unacked < 2 && !gap)
+			continue;
+		n->unacked = 0;
+		send(c->fd, &n->ack, sizeof(n->ack), 0);
+	}
+}
+
+static void start_neighbour(struct neighbour *n, int64_t now)
+{
+	int port = PORT_NEIGHBOUR + (n - spec.neighbour);
+
+	n->started = true;
+	if (n->kind == NEIGHBOUR_QUIC) {
+		connect_over(NULL, &n->reader, QUIC_READER, port, EPOLLIN);
+		send(n->reader.fd, &n->ack, sizeof(n->ack), 0);
+	} else {
+		/* All that it does is to read. */
+		connect_over(NULL, &n->reader, UPLOAD_READER, port, EPOLLIN);
+		if (n->kind == NEIGHBOUR_LIAR)
+			n->next_us = now + LIAR_PERIOD_US;
+	}
+}
+
+static void end_neighbour(struct neighbour *n)
+{
+	n->ended = true;
+	n->next_us = INT64_MAX;
+	close(n->reader.fd);
+	n->reader.fd = -1;
+	if (n->kind != NEIGHBOUR_QUIC && n->sender.fd > 0) {
+		close(n->sender.fd);
+		n->sender.fd = -1;
+	}
+}
+
+/* Does what is due, and returns when that is so again. */
+static int64_t neighbour_acts(struct neighbour *n, int64_t now)
+{
+	if (!n->started && now >= t0_us + n->start_us)
+		start_neighbour(n, now);
+	if (!n->ended && now >= t0_us + n->end_us)
+		end_neighbour(n);
+	if (n->ended)
+		return INT64_MAX;
+	if (!n->started)
+		return t0_us + n->start_us;
+	if (now >= n->next_us && n->kind == NEIGHBOUR_LIAR) {
+		if (n->sender.fd > 0)
+			send(n->sender.fd, chunk, LIAR_BYTES, MSG_NOSIGNAL);
+		n->next_us = now + LIAR_PERIOD_US;
+	} else if (now >= n->next_us && n->kind == NEIGHBOUR_QUIC) {
+		quic_timed_out(&n->quic, now);
+		quic_send(n, now);
+	}
+	return n->next_us < t0_us + n->end_us ? n->next_us : t0_us + n->end_us;
+}
+
 struct probe_msg {
 	int64_t sent_us;
 	uint32_t seq;
@@ -747,9 +930,25 @@ static void put_rate(struct request *r, const struct link_spec *l)
 	put_u64(r, LINK_RATE_BPS, l->rate_bps);
 }
 
+/* Of the event at hand. */
+static int32_t clock_step_ms;
+static bool no_stamps;
+
 static void put_outage(struct request *r, const struct link_spec *l)
 {
 	put_u64(r, LINK_OUTAGE, l->outage_us * 1000);
+}
+
+static void put_clock_step(struct request *r, const struct link_spec *l)
+{
+	(void)l;
+	put_u32(r, LINK_CLOCK_STEP, clock_step_ms);
+}
+
+static void put_stamps(struct request *r, const struct link_spec *l)
+{
+	(void)l;
+	put_u32(r, LINK_NO_STAMPS, no_stamps);
 }
 
 static void put_link(struct request *r, const struct link_spec *l)
@@ -763,6 +962,17 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u32(r, LINK_REORDER, l->reorder_ppm);
 	if (l->ack_thin)
 		put_u32(r, LINK_ACK_THIN, l->ack_thin);
+	if (l->hand_over_us)
+		put_u64(r, LINK_HAND_OVER, l->hand_over_us * 1000);
+	if (l->clock) {
+		put_u32(r, LINK_CLOCK, l->clock);
+		put_u32(r, LINK_CLOCK_PPM, spec.clock_ppm);
+		put_u32(r, LINK_CLOCK_TICK, spec.clock_tick_ms);
+	}
+	if (l->clock == CLOCK_FROM_SERVER && liar_port()) {
+		put_u32(r, LINK_LIE, spec.lie_ms);
+		put_u32(r, LINK_LIE_PORT, liar_port());
+	}
 	if (spec.promotion_us && l != &spec.second) {
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
 		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
@@ -839,6 +1049,9 @@ static void sample(int64_t now)
 			(unsigned long long)readers[i].received,
 			info.tcpi_snd_wnd, info.tcpi_snd_cwnd);
 	}
+	for (i = 0; i < spec.neighbours; i++)
+		fprintf(raw, "n %lld %d %llu\n", (long long)(now - t0_us), i,
+			(unsigned long long)spec.neighbour[i].reader.received);
 	if (spec.down.set)
 		fprintf(raw, "q %lld %u\n", (long long)(now - t0_us), down_stats().backlog);
 	if ((now - t0_us) % FREQUENCY_HZ == 0) {
@@ -910,6 +1123,7 @@ static void handle(struct conn *c, uint32_t events)
 	case LISTEN_BULK:
 	case LISTEN_OBJECT:
 	case LISTEN_UPLOAD:
+	case LISTEN_NEIGHBOUR:
 		accept_all(c);
 		break;
 	case BULK_SENDER:
@@ -933,6 +1147,14 @@ static void handle(struct conn *c, uint32_t events)
 		break;
 	case PROBE_ECHO:
 		echo_probes(c);
+		break;
+	case QUIC_SENDER:
+		read_quic_acks(c);
+		break;
+	case QUIC_READER:
+		read_quic(c);
+		break;
+	case LIAR_SENDER:
 		break;
 	case TAP:
 		read_tap(c);
@@ -1049,7 +1271,13 @@ static void hang_up(void)
 
 static void run_event(struct event *e)
 {
-	if (e->outage_us) {
+	if (e->clock_step_ms) {
+		clock_step_ms = e->clock_step_ms;
+		link_request(&spec.down, 0, put_clock_step);
+	} else if (e->stamps >= 0) {
+		no_stamps = !e->stamps;
+		link_request(&spec.down, 0, put_stamps);
+	} else if (e->outage_us) {
 		spec.down.outage_us = e->outage_us;
 		spec.up.outage_us = e->outage_us;
 		link_request(&spec.down, 0, put_outage);
@@ -1082,10 +1310,13 @@ static void run(void)
 
 	for (;;) {
 		int64_t now = now_us();
-		int64_t wake;
+		int64_t wake = end_us;
 
+		for (i = 0; i < spec.neighbours; i++)
+			wake = earliest(wake, neighbour_acts(&spec.neighbour[i], now));
 		while (next_flow < spec.flows && now >= flow_start_us())
-			start_flow(NULL);
+			start_flow(next_flow % 2 && spec.second_device[0] ? spec.second_device :
+									   NULL);
 		for (i = 0; i < next_flow; i++)
 			while (now >= readers[i].next_us)
 				reader_acts(&readers[i], now);
@@ -1112,8 +1343,8 @@ static void run(void)
 		       now >= t0_us + spec.request[next_request].at_us)
 			fetch_object(spec.request[next_request++].size, now);
 
-		wake = earliest(earliest(next_sample_us, next_probe_us),
-				earliest(next_object_us, end_us));
+		wake = earliest(wake, earliest(next_sample_us, next_probe_us));
+		wake = earliest(wake, next_object_us);
 		for (i = 0; i < next_flow; i++)
 			wake = earliest(wake, readers[i].next_us);
 		if (next_flow < spec.flows)
@@ -1259,6 +1490,31 @@ static void parse_request(const char *rest)
 	}
 }
 
+/* kind, congestion control of a TCP one, start and length in us */
+static void parse_neighbour(const char *rest)
+{
+	static const char *const kinds[] = { "tcp", "quic", "liar" };
+	struct neighbour *n = &spec.neighbour[spec.neighbours];
+	long long start_us, length_us;
+	char kind[16];
+	size_t i;
+
+	if (spec.neighbours == MAX_NEIGHBOURS ||
+	    sscanf(rest, "%15s %15s %lld %lld", kind, n->cc, &start_us, &length_us) != 4) {
+		errno = EINVAL;
+		die("neighbour %s", rest);
+	}
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kind, kinds[i]))
+			n->kind = i;
+	n->start_us = start_us;
+	n->end_us = start_us + length_us;
+	n->next_us = INT64_MAX;
+	n->reader.neighbour = n;
+	n->sender.neighbour = n;
+	spec.neighbours++;
+}
+
 static void parse_event(char *rest)
 {
 	struct event *e = &spec.event[spec.events];
@@ -1271,7 +1527,12 @@ static void parse_event(char *rest)
 		die("event %s", rest);
 	}
 	kind = rest + used;
-	if (!strncmp(kind, "outage ", 7)) {
+	e->stamps = -1;
+	if (!strncmp(kind, "clock ", 6)) {
+		e->clock_step_ms = atoi(kind + 6);
+	} else if (!strncmp(kind, "timestamps ", 11)) {
+		e->stamps = atoi(kind + 11);
+	} else if (!strncmp(kind, "outage ", 7)) {
 		e->outage_us = atoll(kind + 7);
 	} else if (!strncmp(kind, "down ", 5) || !strncmp(kind, "up ", 3)) {
 		e->link = kind[0] == 'd' ? &spec.down : &spec.up;
@@ -1345,6 +1606,26 @@ static void parse_spec(const char *path)
 			parse_link(&spec.up, value);
 		else if (!strcmp(line, "second"))
 			parse_link(&spec.second, value);
+		else if (!strcmp(line, "second_device"))
+			snprintf(spec.second_device, sizeof(spec.second_device), "%s", value);
+		else if (!strcmp(line, "behind_modem")) {
+			spec.up.ns = "modem";
+			spec.up.dev = "air0";
+		} else if (!strcmp(line, "neighbour"))
+			parse_neighbour(value);
+		else if (!strcmp(line, "lie_ms"))
+			spec.lie_ms = atoi(value);
+		else if (!strcmp(line, "clock_ppm"))
+			spec.clock_ppm = atoi(value);
+		else if (!strcmp(line, "clock_tick_ms"))
+			spec.clock_tick_ms = atoi(value);
+		else if (!strcmp(line, "clocks")) {
+			spec.down.clock = CLOCK_FROM_SERVER;
+			spec.up.clock = CLOCK_TO_SERVER;
+		} else if (!strcmp(line, "gro_us")) {
+			spec.gro = true;
+			spec.down.hand_over_us = atoll(value);
+		}
 		else if (!strcmp(line, "rcvbuf"))
 			spec.rcvbuf = atoi(value);
 		else if (!strcmp(line, "window_clamp"))
@@ -1413,6 +1694,36 @@ static void start_trace(void)
 	spec.trace = true;
 }
 
+static void offload(const char *ns, const char *dev, uint32_t command, bool on)
+{
+	struct ethtool_value value = { .cmd = command, .data = on };
+	struct ifreq request = { .ifr_data = (void *)&value };
+	int fd;
+
+	enter(ns);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", dev);
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
+		die("offload of %s", dev);
+	close(fd);
+}
+
+static void serve_neighbours(void)
+{
+	int i;
+
+	for (i = 0; i < spec.neighbours; i++) {
+		struct neighbour *n = &spec.neighbour[i];
+		struct conn *c = n->kind == NEIGHBOUR_QUIC ? &n->sender :
+							     calloc(1, sizeof(*c));
+
+		c->neighbour = n;
+		serve_with(c, "server",
+			   n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER : LISTEN_NEIGHBOUR,
+			   PORT_NEIGHBOUR + i, n->kind == NEIGHBOUR_TCP ? n->cc : spec.cc);
+	}
+}
+
 int main(void)
 {
 	struct conn timer = { .kind = TIMER };
@@ -1441,6 +1752,12 @@ int main(void)
 	serve("server", LISTEN_OBJECT, PORT_OBJECT);
 	serve("server", LISTEN_UPLOAD, PORT_UPLOAD);
 	serve("server", PROBE_ECHO, PORT_PROBE);
+	serve_neighbours();
+	if (spec.gro) {
+		/* Packets of a device that could send large ones itself pass by GRO. */
+		offload("router", "cell0", ETHTOOL_STSO, false);
+		offload("phone", "rmnet0", ETHTOOL_SGRO, true);
+	}
 	connect_to(&probe, PROBE_CLIENT, PORT_PROBE, EPOLLIN);
 	measure_base();
 

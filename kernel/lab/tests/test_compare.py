@@ -149,6 +149,26 @@ def test_load_refuses(tmp_path: Path, content: str | None, message: str) -> None
     assert str(path) in str(e.value)
 
 
+def test_means_over_links() -> None:
+    """Geometric ones of the ratios to stock and to the idle link, for each base RTT."""
+    runs = []
+    for link, goodput, p95 in (("a", 5.0, 120.0), ("b", 20.0, 480.0)):
+        runs.append(result("stock", "stock", 10.0, 600.0, trace=link))
+        runs.append(result("drwa", "drwa", goodput, p95, trace=link))
+        runs[-1]["rtt_ms"]["mean"] = 104.0
+    runs.append(result("drwa", "drwa", 9.0, None, base_ms=100.0))
+    means = {(m.base_rtt_ms, m.name): m for m in compare.means(compare.compare(runs))}
+    assert list(means) == [(50.0, "stock"), (50.0, "drwa"), (100.0, "drwa")]
+    drwa = means[50.0, "drwa"]
+    assert drwa.links == 2
+    assert drwa.goodput_of_baseline == pytest.approx(1)
+    # The idle link has 52 and 60 ms.
+    assert drwa.mean_of_idle == pytest.approx(2)
+    assert drwa.p95_of_idle == pytest.approx(4)
+    assert means[50.0, "stock"].p95_of_idle == pytest.approx(10)
+    assert means[100.0, "drwa"].p95_of_idle is None
+
+
 def test_link_label() -> None:
     r = run(
         "x",

@@ -20,8 +20,8 @@ def test_same_seed_same_bytes_everywhere(tmp_path: Path) -> None:
 def test_rate(seed: int, duration: int) -> None:
     rates = ltelink.rates_mbps(seed, duration)
     assert len(rates) == duration * 100
-    assert min(rates) >= ltelink.MIN_MBPS
-    assert max(rates) <= ltelink.MAX_MBPS
+    assert min(rates) >= ltelink.LTE.min_mbps
+    assert max(rates) <= ltelink.LTE.max_mbps
     assert sum(rates) / len(rates) == pytest.approx(10, rel=0.01)
     # A link that hardly varied would not need an algorithm.
     assert max(rates) > 3 * min(rates)

@@ -125,6 +125,7 @@ def test_series(folder: Path) -> None:
         "t_s": [0.1, 0.2, 0.3, 0.4, 0.5],
         "goodput_mbps": [0.0, 0.8, 2.4, 1.6, 1.6],
         "flow_goodput_mbps": [[0.0, 0.8, 1.6, 1.6, 0.8], [0.0, 0.0, 0.8, 0.0, 0.8]],
+        "neighbour_goodput_mbps": [],
         "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
         "link_mbps": [2.0] * 5,
         "rtt": {
@@ -233,6 +234,43 @@ def test_rounds_of_the_tracepoint(folder: Path) -> None:
     }
     (folder / "trace").write_text("# tracer: nop\n")
     assert results.read(folder, spec.parse("stock", options()), KERNEL)["drwa"] is None
+
+
+def beside(folder: Path, neighbour: list[str], **changed: object) -> results.Result:
+    """The result with neighbours that got so many bytes by the end of each tenth of a second."""
+    got = (0, 10_000, 30_000, 40_000, 40_000)
+    lines = [
+        f"n {100_000 * (i + 1)} {number} {(number + 1) * count}\n"
+        for i, count in enumerate(got)
+        for number in range(len(neighbour))
+    ]
+    (folder / "raw").write_text("".join(lines) + RAW)
+    return results.read(
+        folder, spec.parse("stock", options(neighbour=neighbour, **changed)), KERNEL
+    )
+
+
+def test_neighbours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "SHARED_AFTER_US", 100_000)
+    result = beside(folder, ["cubic:100ms/300ms", "quic"])
+    assert result["neighbours"] == [
+        {"kind": "cubic", "start_s": 0.1, "end_s": 0.4, "goodput_mbps": 1.066667},
+        {"kind": "quic", "start_s": 0.0, "end_s": 0.5, "goodput_mbps": 1.28},
+    ]
+    series = result["series"]
+    assert series["neighbour_goodput_mbps"] == [
+        [0.0, 0.8, 1.6, 0.8, 0.0],
+        [0.0, 1.6, 3.2, 1.6, 0.0],
+    ]
+    # From 0.2 to 0.4 s: 50 kB of the two downloads, 30 and 60 kB of the neighbours.
+    assert result["fair_share"] == pytest.approx((50 / 2) / (140 / 4), abs=1e-6)
+    # A liar has no share, and nobody has one of a time that is too short.
+    assert beside(folder, ["quic:200ms", "liar"])["fair_share"] == pytest.approx(
+        (40 / 2) / (50 / 3), abs=1e-6
+    )
+    assert beside(folder, ["liar"])["fair_share"] is None
+    assert beside(folder, ["quic:0s/100ms"])["fair_share"] is None
+    assert beside(folder, ["quic"], flow_gap="400ms")["fair_share"] is None
 
 
 def test_no_downloads(folder: Path) -> None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import json
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import synthetic
 from conftest import Lab
-from drwalab import cases, network, schemes, spec
+from drwalab import cases, network, pool, schemes, spec
 from drwalab.spec import RunSpec, SpecError
 
 MINIMAL = {"rate": "10mbit"}
@@ -93,11 +95,12 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
         {"flows": "5", "flow-gap": "1s", "reader": "small:100B", "rcvbuf": "64kB", "seed": "7"},
         {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
+        {"neighbour": ["quic"], "second": "clat", "flows": "2", "clock-drift": "500ppm"},
     ]
     for load in loads:
         assert spec.parse("stock", link | load).idle() == idle
         assert spec.parse("idle", link | load | {"seed": None}) == idle
-    event = [*events, "3s lambda=2"]
+    event = [*events, "3s lambda=2", "4s clock=1s", "5s timestamps=off"]
     assert spec.parse("drwa", link | {"lambda": "2", "event": event}).idle() == idle
     assert idle.idle() == idle
     for other in ({"base-rtt": "36ms"}, {"duration": "21s"}, {"loss": "2%"}, {"ipv6": True}):
@@ -161,6 +164,12 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "seed": "7",
     }
     changes = ["1s interface=down", "2s interface=up", "3s move=wlan0", "4s move=rmnet0"]
+    company: list[dict[str, object]] = [
+        {"neighbour": ["cubic", "bbr:2s", "quic:0s/3s", "liar:1s/500ms"], "flows": "3"},
+        {"second": "vpn", "flows": "2", "clock-drift": "-500ppm", "clock-tick": "4ms"},
+        {"gro": "1ms", "tso": True},
+        {"event": ["1s clock=-200ms", "2s clock=1.5s", "3s timestamps=off", "4s timestamps=on"]},
+    ]
     sockets: list[dict[str, object]] = [
         {"rcvbuf": "64kB", "window-clamp": "30kB", "mss": "536B", "fastopen": True},
         {"no-timestamps": True, "no-window-scaling": True, "accepted": True},
@@ -169,7 +178,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     ]
     readers = ("slow:2mbit", "pause:20s/10s", "small:100B")
     wanted = [
-        *(spec.parse("stock", MINIMAL | each) for each in sockets),
+        *(spec.parse("stock", MINIMAL | each) for each in (*company, *sockets)),
         *(spec.parse("stock", MINIMAL | {"reader": reader}) for reader in readers),
         spec.parse("drwa-classic", given),
         spec.parse("idle", given),
@@ -207,6 +216,24 @@ def test_cases_have_the_runs_they_promise() -> None:
         cases.choose(["paper-law", "x"])
 
 
+def test_means_of_a_case(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those over links, on the screen and as JSON; a case without them has none."""
+    made = [synthetic.run(name, name, duration_s=10) for name in ("stock", "drwa")]
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
+    monkeypatch.setattr(pool, "run_specs", lambda specs: made)
+    path = tmp_path / "means.json"
+    done = lab(f"case run law-variable law-liar --means {path}")
+    assert done.code == 0, done.err
+    assert "p95 of idle" in done.out
+    written = json.loads(path.read_text())
+    assert list(written) == ["law-variable"]
+    assert [(m["name"], m["links"]) for m in written["law-variable"]] == [("stock", 1), ("drwa", 1)]
+    assert written["law-variable"][0]["goodput_of_baseline"] == pytest.approx(1)
+    assert lab(f"case run law-liar --means {tmp_path}/none/x").code == 2
+    case = cases.choose(["law-variable"])[0]
+    assert "| 50 | stock | 1 | 1.000 |" in cases.record(case, made, 1.0)
+
+
 WRONG = [
     ("", "Missing option '--scheme'"),
     ("--scheme fast --rate 1mbit", "--scheme: 'fast' is unknown: choose from stock, "),
@@ -233,6 +260,26 @@ WRONG = [
     ("--scheme drwa --rate 1mbit --limits few", "--limits: 'few' is unknown: choose from stock"),
     ("--scheme drwa --rate 1mbit --limits idle", "--limits: idle has none of its own"),
     ("--scheme stock --rate 1mbit --limits stock", "--limits: none of the schemes is drwa"),
+    ("--scheme stock --rate 1mbit --neighbour vegas", "--neighbour: 'vegas' is unknown: choose"),
+    ("--scheme stock --rate 1mbit --neighbour quic:1", "--neighbour: '1' is not a number with a"),
+    ("--scheme stock --rate 1mbit --neighbour quic:1s/0s", "'quic:1s/0s' has no length"),
+    ("--scheme stock --rate 1mbit --neighbour quic:60s", "'quic:60s' is not before the end"),
+    ("--scheme stock --rate 1mbit --neighbour liar --neighbour liar", "more than one liar"),
+    ("--scheme stock --rate 1mbit --second wifi", "--second: 'wifi' is unknown: choose from clat"),
+    ("--scheme stock --rate 1mbit --second clat", "--second: needs two --flows"),
+    ("--scheme stock --rate 1mbit --flows 2 --second vpn --ipv6", "--second: not with --ipv6"),
+    (
+        "--scheme stock --rate 1mbit --flows 2 --second vpn --event '1s move=wlan0'",
+        "--second: not with an event interface or move",
+    ),
+    ("--scheme stock --rate 1mbit --clock-drift 500", "'500' is not a whole number of ppm"),
+    ("--scheme stock --rate 1mbit --clock-drift 10001ppm", "10001 is out of ±10000 ppm"),
+    ("--scheme stock --rate 1mbit --clock-tick 500us", "has to be a whole number from 1 to 1000"),
+    ("--scheme stock --rate 1mbit --event '1s clock=0ms'", "'0ms' is no whole number of ms, or 0"),
+    ("--scheme stock --rate 1mbit --event '1s timestamps=no'", "'no' is neither off nor on"),
+    ("--scheme stock --rate 1mbit --gro 1", "--gro: '1' is not a number with a unit"),
+    ("--scheme stock --rate 1mbit --kernel 5.10 --gro 1ms", "--gro: the lab's links have none"),
+    ("--scheme stock --rate 1mbit --tso --loss 1%", "--tso: not with --loss, --duplicate or"),
     ("--scheme stock --rate 1mbit --cc fast", "--cc: 'fast' is unknown: choose from cubic, bbr"),
     ("--scheme stock --rate 1mbit --aqm red", "--aqm: 'red' is unknown: choose from codel"),
     ("--scheme stock --rate 1mbit --kernel 5.4", "--kernel: '5.4' is unknown: choose from 6.12"),

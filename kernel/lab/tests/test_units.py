@@ -64,6 +64,19 @@ def test_wrong_hundredths(text: str) -> None:
         units.parse_hundredths(text)
 
 
+def test_signed_quantities() -> None:
+    assert [units.parse_ppm(text) for text in ("500ppm", "-500 ppm", "+1ppm")] == [500, -500, 1]
+    assert [units.parse_signed_ms(text) for text in ("-200ms", "1.5s")] == [-200, 1500]
+    assert [units.show_signed_ms(ms) for ms in (-200, 1500)] == ["-200ms", "1.5s"]
+    assert units.parse_ppm(units.show_ppm(-500)) == -500
+    for text in ("500", "0.5ppm", "ppm", "--5ppm"):
+        with pytest.raises(ValueError, match=f"'{text}'"):
+            units.parse_ppm(text)
+    for text in ("0ms", "500us", "-0ms"):
+        with pytest.raises(ValueError, match=f"'{text}'"):
+            units.parse_signed_ms(text)
+
+
 WHOLE = st.integers(min_value=0, max_value=10**15)
 
 

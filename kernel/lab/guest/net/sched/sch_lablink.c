@@ -19,11 +19,24 @@
  *  promotion  the packet that ends a silence of both directions waits until the
  *	       radio has left its idle state
  *  outage     nothing crosses until it ends
+ *  hand_over  what crossed in an interval leaves together at its end, as a modem
+ *	       hands a batch to the phone
  *
- * Lengths are those of the IP packet, since a radio bearer carries no Ethernet
- * header. The waiting line is a child qdisc (bfifo unless an AQM is grafted).
- * Before the start instant the link is transparent, so that the base RTT can
- * be measured on the same path.
+ * On the way a link can also make another clock of the server's: TSval is
+ * rewritten downwards, and what comes back in TSecr upwards, so that the server
+ * sees its own. The clock is one and the same for all connections.
+ *
+ *  clock_ppm  the clock is fast, or slow when negative
+ *  clock_tick it counts these many ms as one
+ *  clock_step it jumps ahead, or stands still for a while when negative
+ *  no_stamps  timestamps are removed, also of connections that have begun
+ *  lie	       connections from this port claim a queue of so many ms, but for a
+ *	       moment in LABLINK_LIE_NS
+ *
+ * Segments of a large send (TSO) cross one by one. Lengths are those of the IP
+ * packet, since a radio bearer carries no Ethernet header. The waiting line is a
+ * child qdisc (bfifo unless an AQM is grafted). Before the start instant the
+ * link is transparent, so that the base RTT can be measured on the same path.
  */
 #include <linux/ethtool.h>
 #include <linux/fs.h>
@@ -42,6 +55,11 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+/* Declares skb_gso_segment() since 6.5. */
+#if __has_include(<net/gso.h>)
+#include <net/gso.h>
+#endif
+
 /* Shared with the agent, kernel/lab/guest/agent.c. */
 enum {
 	TCA_LABLINK_UNSPEC,
@@ -55,6 +73,14 @@ enum {
 	TCA_LABLINK_PROMOTION,	/* u64, ns that a wake-up takes, 0: none */
 	TCA_LABLINK_IDLE,	/* u64, ns of silence that let the radio sleep */
 	TCA_LABLINK_OUTAGE,	/* u64, ns from now on */
+	TCA_LABLINK_HAND_OVER,	/* u64, ns between what leaves together */
+	TCA_LABLINK_CLOCK,	/* u32, 1: from the server, 2: to it */
+	TCA_LABLINK_CLOCK_PPM,	/* s32 */
+	TCA_LABLINK_CLOCK_TICK,	/* u32, ms */
+	TCA_LABLINK_CLOCK_STEP,	/* s32, ms, from now on */
+	TCA_LABLINK_NO_STAMPS,	/* u32, 1: from now on, 0: no more */
+	TCA_LABLINK_LIE,	/* u32, ms */
+	TCA_LABLINK_LIE_PORT,	/* u32 */
 	__TCA_LABLINK_MAX,
 };
 
@@ -65,6 +91,10 @@ enum {
 #define LABLINK_HOLD_NS		(50 * NSEC_PER_MSEC)	/* RLC's t-Reordering */
 #define LABLINK_RUNS		64
 #define LABLINK_RUN_NS		(10 * NSEC_PER_MSEC)	/* an uplink grant's period */
+#define LABLINK_CLOCKS		512
+#define LABLINK_STEPS		16
+#define LABLINK_LIE_NS		(4 * NSEC_PER_SEC)	/* from one true word to the next */
+#define LABLINK_TRUE_NS		(100 * NSEC_PER_MSEC)	/* how long that lasts */
 
 /* A run of pure ACKs, of which the newest is held back. */
 struct lablink_run {
@@ -78,6 +108,39 @@ static struct {
 	u64		last_ns;	/* last packet in either direction */
 	u64		ready_ns;	/* end of the latest promotion */
 } lablink_radio = { .lock = __SPIN_LOCK_UNLOCKED(lablink_radio.lock) };
+
+/* Which way a link carries what the server's clock says. */
+enum lablink_clock_way {
+	LABLINK_CLOCK_NONE,
+	LABLINK_FROM_SERVER,
+	LABLINK_TO_SERVER,
+};
+
+/* A connection, by its ports, and when its clock was first read. */
+struct lablink_clock {
+	__be16	server_port, phone_port;
+	u64	base_ns;
+	u32	base_ts, last_ts;
+};
+
+/* The guest's only server has one clock, which two qdiscs translate. */
+static struct {
+	spinlock_t	lock;		/* of all below */
+	s32		ppm;
+	u32		tick_ms;
+	u32		lie_ms;
+	__be16		lie_port;
+	bool		no_stamps;
+	u32		steps;
+	struct {
+		u64	at_ns;
+		s32	by_ms;
+	} step[LABLINK_STEPS];
+	struct lablink_clock flow[LABLINK_CLOCKS];
+} lablink_server = {
+	.lock = __SPIN_LOCK_UNLOCKED(lablink_server.lock),
+	.tick_ms = 1,
+};
 
 struct lablink_sched_data {
 	struct Qdisc	*qdisc;		/* the waiting line */
@@ -105,6 +168,12 @@ struct lablink_sched_data {
 	struct sk_buff	*held;
 	struct rnd_state rnd;
 
+	u64		hand_over_ns;	/* interval of the modem, 0: none */
+	u64		batch_ns;	/* when the present batch leaves */
+	struct sk_buff_head batch;
+
+	enum lablink_clock_way clock;
+
 	u32		ack_thin;
 	u64		runs_until_ns;	/* when the runs' ACKs pass, 0: none is held */
 	struct lablink_run run[LABLINK_RUNS];
@@ -120,6 +189,14 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_PROMOTION]	= { .type = NLA_U64 },
 	[TCA_LABLINK_IDLE]	= { .type = NLA_U64 },
 	[TCA_LABLINK_OUTAGE]	= { .type = NLA_U64 },
+	[TCA_LABLINK_HAND_OVER]	= { .type = NLA_U64 },
+	[TCA_LABLINK_CLOCK]	= { .type = NLA_U32 },
+	[TCA_LABLINK_CLOCK_PPM]	= { .type = NLA_S32 },
+	[TCA_LABLINK_CLOCK_TICK] = { .type = NLA_U32 },
+	[TCA_LABLINK_CLOCK_STEP] = { .type = NLA_S32 },
+	[TCA_LABLINK_NO_STAMPS]	= { .type = NLA_U32 },
+	[TCA_LABLINK_LIE]	= { .type = NLA_U32 },
+	[TCA_LABLINK_LIE_PORT]	= { .type = NLA_U32 },
 };
 
 static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
@@ -224,21 +301,186 @@ static void lablink_end_runs(struct Qdisc *sch)
 	kfree_skb_list(to_free);
 }
 
+/* What a clock that was @ms old, after base_ns, says: ms since then. It never
+ * goes back, which receivers would take for an old segment (RFC 7323, 5.3).
+ */
+static u64 lablink_clock_says(const struct lablink_clock *c, u64 ms)
+{
+	s64 says = ms + div_s64((s64)ms * lablink_server.ppm, 1000000);
+	u32 i;
+
+	for (i = 0; i < lablink_server.steps; i++) {
+		s64 at_ms = div_s64(lablink_server.step[i].at_ns - c->base_ns,
+				    NSEC_PER_MSEC);
+		s32 by_ms = lablink_server.step[i].by_ms;
+
+		/* What came before the connection did is in its offset. */
+		if (at_ms < 0 || (s64)ms <= at_ms)
+			continue;
+		says += by_ms > 0 ? by_ms : -min_t(s64, ms - at_ms, -by_ms);
+	}
+	return div_u64(says, lablink_server.tick_ms);
+}
+
+/* The least age at which the clock says this. */
+static u64 lablink_clock_age(const struct lablink_clock *c, u64 says, u64 now)
+{
+	u64 low = 0, high = div_u64(now - c->base_ns, NSEC_PER_MSEC) + MSEC_PER_SEC;
+
+	while (low < high) {
+		u64 middle = (low + high) / 2;
+
+		if (lablink_clock_says(c, middle) < says)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static u32 lablink_lie(const struct lablink_clock *c, u64 now)
+{
+	u64 turn = 0;
+
+	if (c->server_port != lablink_server.lie_port)
+		return 0;
+	div64_u64_rem(now - c->base_ns, LABLINK_LIE_NS, &turn);
+	return turn < LABLINK_TRUE_NS ? 0 : lablink_server.lie_ms;
+}
+
+/* The place of a connection; the first word of its server starts it. */
+static struct lablink_clock *lablink_clock_of(const struct sk_buff *skb,
+					      enum lablink_clock_way way)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+	__be16 server = way == LABLINK_FROM_SERVER ? th->source : th->dest;
+	__be16 phone = way == LABLINK_FROM_SERVER ? th->dest : th->source;
+	struct lablink_clock *c;
+
+	c = &lablink_server.flow[(ntohs(server) * 31 + ntohs(phone)) %
+				 LABLINK_CLOCKS];
+	if (c->base_ns && c->server_port == server && c->phone_port == phone &&
+	    !(th->syn && way == LABLINK_FROM_SERVER))
+		return c;
+	if (way == LABLINK_TO_SERVER)
+		return NULL;
+	c->server_port = server;
+	c->phone_port = phone;
+	c->base_ns = 0;
+	return c;
+}
+
+/* @option: TSval at byte 2, TSecr at byte 6, aligned or not */
+static void lablink_translate(struct sk_buff *skb, u8 *option,
+			      enum lablink_clock_way way, u64 now)
+{
+	u8 *stamp = option + (way == LABLINK_FROM_SERVER ? 2 : 6);
+	struct lablink_clock *c = lablink_clock_of(skb, way);
+	__be32 wire;
+	u32 ts;
+
+	memcpy(&wire, stamp, sizeof(wire));
+	ts = be32_to_cpu(wire);
+	if (!c || !ts)
+		return;
+	if (!c->base_ns) {
+		c->base_ns = now;
+		c->base_ts = ts;
+		c->last_ts = ts;
+	}
+	if (way == LABLINK_TO_SERVER) {
+		ts = c->base_ts + lablink_clock_age(c, ts - c->base_ts, now);
+	} else {
+		ts = c->base_ts + lablink_clock_says(c, ts - c->base_ts) -
+		     lablink_lie(c, now);
+		if ((s32)(ts - c->last_ts) < 0)
+			ts = c->last_ts;
+		c->last_ts = ts;
+	}
+	wire = cpu_to_be32(ts);
+	memcpy(stamp, &wire, sizeof(wire));
+}
+
+/* The timestamps of a segment, whose checksum is left to the last device. */
+static u8 *lablink_stamps(struct sk_buff *skb)
+{
+	unsigned int len = skb_transport_offset(skb) + sizeof(struct tcphdr);
+	u8 *option, *end;
+
+	if (!lablink_is_tcp(skb) || skb->ip_summed != CHECKSUM_PARTIAL ||
+	    skb_ensure_writable(skb, len))
+		return NULL;
+	len = skb_transport_offset(skb) + __tcp_hdrlen(tcp_hdr(skb));
+	if (skb_ensure_writable(skb, len))
+		return NULL;
+	option = (u8 *)(tcp_hdr(skb) + 1);
+	end = (u8 *)tcp_hdr(skb) + __tcp_hdrlen(tcp_hdr(skb));
+	while (option < end && *option != TCPOPT_EOL) {
+		if (*option == TCPOPT_NOP) {
+			option++;
+			continue;
+		}
+		if (option + 1 >= end || option[1] < 2 || option + option[1] > end)
+			return NULL;
+		if (option[0] == TCPOPT_TIMESTAMP && option[1] == TCPOLEN_TIMESTAMP)
+			return option;
+		option += option[1];
+	}
+	return NULL;
+}
+
+static void lablink_set_clock(struct sk_buff *skb, enum lablink_clock_way way,
+			      u64 now)
+{
+	u8 *option = lablink_stamps(skb);
+	unsigned long flags;
+
+	if (!option)
+		return;
+	spin_lock_irqsave(&lablink_server.lock, flags);
+	lablink_translate(skb, option, way, now);
+	if (lablink_server.no_stamps && !tcp_hdr(skb)->syn)
+		memset(option, TCPOPT_NOP, TCPOLEN_TIMESTAMP);
+	spin_unlock_irqrestore(&lablink_server.lock, flags);
+}
+
+static int lablink_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+			       struct sk_buff **to_free)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+
+	qdisc_skb_cb(skb)->pkt_len = skb->len - skb_network_offset(skb);
+	if (q->ack_thin > 1 && now >= q->start_ns && lablink_is_tcp(skb))
+		return lablink_thin(skb, sch, now, to_free);
+	return lablink_queue(skb, sch, to_free);
+}
+
 static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			   struct sk_buff **to_free)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
+	struct sk_buff *segs, *next;
 
 	/* The queue is the modem's or the base station's: TCP small queues,
 	 * which account for the sender's own device, do not see it.
 	 */
 	skb_orphan_partial(skb);
-	qdisc_skb_cb(skb)->pkt_len = skb->len - skb_network_offset(skb);
 	lablink_radio_used(q, now);
-	if (q->ack_thin > 1 && now >= q->start_ns && lablink_is_tcp(skb))
-		return lablink_thin(skb, sch, now, to_free);
-	return lablink_queue(skb, sch, to_free);
+	if (q->clock)
+		lablink_set_clock(skb, q->clock, now);
+	if (!skb_is_gso(skb))
+		return lablink_enqueue_one(skb, sch, now, to_free);
+
+	segs = skb_gso_segment(skb, netif_skb_features(skb) & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs))
+		return qdisc_drop(skb, sch, to_free);
+	skb_list_walk_safe(segs, segs, next) {
+		skb_mark_not_on_list(segs);
+		lablink_enqueue_one(segs, sch, now, to_free);
+	}
+	consume_skb(skb);
+	return NET_XMIT_SUCCESS;
 }
 
 /* Have the queue looked at again at @ns, or before when a held packet is due. */
@@ -248,6 +490,8 @@ static void lablink_wait(struct lablink_sched_data *q, u64 ns)
 		ns = min(ns, q->held_until_ns);
 	if (q->runs_until_ns)
 		ns = min(ns, q->runs_until_ns);
+	if (!skb_queue_empty(&q->batch))
+		ns = min(ns, q->batch_ns);
 	if (ns != U64_MAX)
 		qdisc_watchdog_schedule_ns(&q->watchdog, ns);
 }
@@ -358,6 +602,21 @@ static struct sk_buff *lablink_next(struct lablink_sched_data *q, u64 now)
 	return skb;
 }
 
+/* What crossed waits for the end of the interval that it crossed in. */
+static struct sk_buff *lablink_next_of_batch(struct lablink_sched_data *q, u64 now)
+{
+	struct sk_buff *skb;
+
+	while ((skb = lablink_next(q, now))) {
+		if (skb_queue_empty(&q->batch))
+			q->batch_ns = q->start_ns + q->hand_over_ns *
+				      DIV64_U64_ROUND_UP(now - q->start_ns,
+							 q->hand_over_ns);
+		__skb_queue_tail(&q->batch, skb);
+	}
+	return now >= q->batch_ns ? __skb_dequeue(&q->batch) : NULL;
+}
+
 static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
@@ -376,7 +635,10 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 	}
 	if (q->runs_until_ns && now >= q->runs_until_ns)
 		lablink_end_runs(sch);
-	skb = lablink_next(q, now);
+	if (q->hand_over_ns && now >= q->start_ns)
+		skb = lablink_next_of_batch(q, now);
+	else
+		skb = lablink_next(q, now);
 	if (unlikely(!skb))
 		return NULL;
 	lablink_radio_used(q, now);
@@ -396,6 +658,7 @@ static void lablink_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	kfree_skb(q->held);
 	q->held = NULL;
+	__skb_queue_purge(&q->batch);
 	for (i = 0; i < LABLINK_RUNS; i++) {
 		kfree_skb(q->run[i].ack);
 		q->run[i].ack = NULL;
@@ -433,6 +696,38 @@ static int lablink_read_trace(struct lablink_sched_data *q, const char *path,
 	return 0;
 }
 
+static int lablink_change_clock(struct nlattr **tb)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&lablink_server.lock, flags);
+	if (tb[TCA_LABLINK_CLOCK_PPM])
+		lablink_server.ppm = nla_get_s32(tb[TCA_LABLINK_CLOCK_PPM]);
+	if (tb[TCA_LABLINK_CLOCK_TICK])
+		lablink_server.tick_ms = max(nla_get_u32(tb[TCA_LABLINK_CLOCK_TICK]), 1U);
+	if (tb[TCA_LABLINK_NO_STAMPS])
+		lablink_server.no_stamps = nla_get_u32(tb[TCA_LABLINK_NO_STAMPS]);
+	if (tb[TCA_LABLINK_LIE])
+		lablink_server.lie_ms = nla_get_u32(tb[TCA_LABLINK_LIE]);
+	if (tb[TCA_LABLINK_LIE_PORT])
+		lablink_server.lie_port = htons(nla_get_u32(tb[TCA_LABLINK_LIE_PORT]));
+	if (tb[TCA_LABLINK_CLOCK_STEP]) {
+		u32 i = lablink_server.steps;
+
+		if (i < LABLINK_STEPS) {
+			lablink_server.step[i].at_ns = ktime_get_ns();
+			lablink_server.step[i].by_ms =
+				nla_get_s32(tb[TCA_LABLINK_CLOCK_STEP]);
+			lablink_server.steps++;
+		} else {
+			err = -ENOSPC;
+		}
+	}
+	spin_unlock_irqrestore(&lablink_server.lock, flags);
+	return err;
+}
+
 static int lablink_change(struct Qdisc *sch, struct nlattr *opt,
 			  struct netlink_ext_ack *extack)
 {
@@ -456,7 +751,13 @@ static int lablink_change(struct Qdisc *sch, struct nlattr *opt,
 			return err;
 	}
 
+	err = lablink_change_clock(tb);
+	if (err)
+		return err;
+
 	sch_tree_lock(sch);
+	if (tb[TCA_LABLINK_CLOCK])
+		q->clock = nla_get_u32(tb[TCA_LABLINK_CLOCK]);
 	if (tb[TCA_LABLINK_RATE_BPS])
 		q->rate_bps = nla_get_u64(tb[TCA_LABLINK_RATE_BPS]);
 	if (tb[TCA_LABLINK_OUTAGE])
@@ -480,6 +781,7 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 	int err;
 
 	qdisc_watchdog_init(&q->watchdog, sch);
+	__skb_queue_head_init(&q->batch);
 	q->qdisc = &noop_qdisc;
 	if (!opt)
 		return -EINVAL;
@@ -495,6 +797,8 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	if (tb[TCA_LABLINK_ACK_THIN])
 		q->ack_thin = nla_get_u32(tb[TCA_LABLINK_ACK_THIN]);
+	if (tb[TCA_LABLINK_HAND_OVER])
+		q->hand_over_ns = nla_get_u64(tb[TCA_LABLINK_HAND_OVER]);
 	if (tb[TCA_LABLINK_PROMOTION] && tb[TCA_LABLINK_IDLE]) {
 		q->promotion_ns = nla_get_u64(tb[TCA_LABLINK_PROMOTION]);
 		q->idle_ns = nla_get_u64(tb[TCA_LABLINK_IDLE]);
