@@ -25,7 +25,7 @@ import org.robolectric.shadows.ShadowUiAutomation;
 @Implements(UiAutomation.class)
 public class Shell extends ShadowUiAutomation {
     private static final Pattern KNOB =
-            Pattern.compile("cat /proc/sys/net/ipv4/conf/([^/]+)/tcp_drwa_lambda");
+            Pattern.compile("cat /proc/sys/net/ipv4/conf/([^/]+)/tcp_drwa_(lambda|queue)");
 
     /** Of what the shell can put, what switches DRWA; deleted if there is no value. */
     private static final Pattern SETTING =
@@ -34,7 +34,8 @@ public class Shell extends ShadowUiAutomation {
     private static final Pattern FLAG =
             Pattern.compile("device_config (?:delete|put) tethering drwa(?: (\\S+))?");
 
-    private static final String FIND_KNOBS = "find /proc/sys/net/ipv4/conf -name tcp_drwa_lambda";
+    private static final Pattern FIND_KNOBS =
+            Pattern.compile("find /proc/sys/net/ipv4/conf/ -name tcp_drwa_(?:lambda|queue)");
 
     /** Those of the shell's that the tests use. */
     private static final String[] PERMISSIONS = {
@@ -85,10 +86,12 @@ public class Shell extends ShadowUiAutomation {
             service.dump(out.getFD(), new String[0]);
         } else if (command.equals("cat /proc/sys/net/ipv4/tcp_rmem")) {
             print(out, netd.mTcpRmem.replace(' ', '\t'));
-        } else if (command.equals(FIND_KNOBS)) {
+        } else if (FIND_KNOBS.matcher(command).matches()) {
             if (netd.kernelHasDrwa()) print(out, String.join("\n", netd.getKnobs().keySet()));
         } else if (knob.matches()) {
-            print(out, "" + netd.getKnob(knob.group(1)));
+            final String iface = knob.group(1);
+            final boolean isQueue = knob.group(2).equals("queue");
+            print(out, "" + (isQueue ? netd.getQueue(iface) : netd.getKnob(iface)));
         } else if (setting.matches()) {
             TestSwitches.putSetting(RuntimeEnvironment.getApplication(), setting.group(1));
         } else if (flag.matches()) {

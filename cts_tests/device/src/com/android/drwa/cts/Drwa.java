@@ -18,8 +18,12 @@ final class Drwa {
     /** The value of a knob that is off. */
     static final int OFF = 0;
 
+    /** What an interface has that shares its queue with no other. */
+    static final int OWN_QUEUE = 0;
+
     private static final String CONF = "/proc/sys/net/ipv4/conf/";
-    private static final String KNOB = "/tcp_drwa_lambda";
+    private static final String KNOB = "tcp_drwa_lambda";
+    private static final String QUEUE = "tcp_drwa_queue";
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 5;
     private static final long POLL_MS = 20;
@@ -41,17 +45,31 @@ final class Drwa {
 
     /** Whether any interface has the knob; "all" and "default" have none on any kernel. */
     static boolean isInKernel() {
-        return !shell("find /proc/sys/net/ipv4/conf -name tcp_drwa_lambda").isEmpty();
+        return exists(KNOB);
+    }
+
+    /** Whether the kernel can be told which interfaces share a queue. */
+    static boolean areQueuesInKernel() {
+        return exists(QUEUE);
+    }
+
+    private static boolean exists(String name) {
+        return !shell("find " + CONF + " -name " + name).isEmpty();
     }
 
     /** The file of an interface's knob. */
     static String getPath(String iface) {
-        return CONF + iface + KNOB;
+        return CONF + iface + "/" + KNOB;
     }
 
     /** λ of an interface in hundredths of a bandwidth-delay product, or {@link #OFF}. */
     static int getKnob(String iface) {
         return Integer.parseInt(shell("cat " + getPath(iface)).trim());
+    }
+
+    /** The id of an interface's queue, or {@link #OWN_QUEUE}. */
+    static int getQueue(String iface) {
+        return Integer.parseInt(shell("cat " + CONF + iface + "/" + QUEUE).trim());
     }
 
     /** What the policy says of itself, whichever of its hosts it runs in. */

@@ -2,6 +2,7 @@
 
 package com.android.drwa.cts;
 
+import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_METERED;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_SUSPENDED;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_VCN_MANAGED;
@@ -78,6 +79,13 @@ final class TestNetworks extends ExternalResource {
                 .build();
     }
 
+    /** A second network of a SIM, which a request of its own keeps beside the first. */
+    static NetworkCapabilities secondCellular(int subId) {
+        return new NetworkCapabilities.Builder(cellular(subId))
+                .addCapability(NET_CAPABILITY_NOT_METERED)
+                .build();
+    }
+
     /** A network of one transport. */
     static NetworkCapabilities transport(int transport) {
         return builder(transport).addCapability(NET_CAPABILITY_NOT_VPN).build();
@@ -126,6 +134,9 @@ final class TestNetworks extends ExternalResource {
         }
         if (capabilities.getNetworkSpecifier() != null) {
             request.setNetworkSpecifier(capabilities.getNetworkSpecifier());
+        }
+        if (capabilities.hasCapability(NET_CAPABILITY_NOT_METERED)) {
+            request.addCapability(NET_CAPABILITY_NOT_METERED);
         }
         final TestNetwork network =
                 new TestNetwork(mContext, mThread.getLooper(), capabilities, link);

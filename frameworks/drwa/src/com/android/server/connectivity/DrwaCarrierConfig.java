@@ -101,7 +101,7 @@ final class DrwaCarrierConfig {
         }
 
         static Answer problem(@NonNull String problem) {
-            return new Answer(DrwaKnob.OFF, problem);
+            return new Answer(DrwaKnobs.OFF, problem);
         }
     }
 
@@ -158,7 +158,7 @@ final class DrwaCarrierConfig {
         return new DrwaSetting(answer.mLambda, describeCarrier(subId));
     }
 
-    /** Whether the kernel takes a target; {@link DrwaKnob#OFF} is none. */
+    /** Whether the kernel takes a target; {@link DrwaKnobs#OFF} is none. */
     static boolean isValidLambda(int lambda) {
         return lambda >= MIN_LAMBDA && lambda <= MAX_LAMBDA;
     }
@@ -222,7 +222,7 @@ final class DrwaCarrierConfig {
             return Answer.problem("carrier configuration unavailable");
         }
         return new Answer(
-                getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnob.OFF, null);
+                getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF, null);
     }
 
     private static boolean getEnabled(@Nullable PersistableBundle config, int subId) {

@@ -40,6 +40,7 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.HandlerThread;
 import android.util.ArrayMap;
+import android.util.ArraySet;
 import android.util.Log;
 import android.util.SparseArray;
 import com.android.internal.annotations.VisibleForTesting;
@@ -49,7 +50,9 @@ import java.net.SocketException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -59,7 +62,7 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Decides for each network whether the kernel's dynamic receive window adjustment (DRWA) governs
- * its TCP connections, and sets the knob of each of its interfaces.
+ * its TCP connections, and sets the knobs of each of its interfaces.
  *
  * <ul>
  *   <li>A cellular network with internet access gets what its subscription's carrier wants, see
@@ -69,6 +72,8 @@ import java.util.concurrent.TimeoutException;
  *   <li>Every other network is off.
  *   <li>Networks may share an interface, as when one replaces another. It is on while any of them
  *       is, with the least of their targets.
+ *   <li>The interfaces of a network share one queue of the radio's, and so does a network that runs
+ *       over it alone. The kernel is told, see {@link #findQueue(String)}.
  *   <li>Interfaces that no network uses are off. At the start, that includes what an earlier system
  *       server left behind.
  *   <li>An interface that comes again under its name, as after a restart of the modem, gets its
@@ -109,7 +114,7 @@ public class DrwaController {
 
     @NonNull private final Handler mHandler;
     @NonNull private final Dependencies mDeps;
-    @NonNull private final DrwaKnob mKnob;
+    @NonNull private final DrwaKnobs mKnobs;
     @NonNull private final DrwaSwitch mSwitch;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
     @NonNull private final DrwaInterfaceListener mInterfaceListener;
@@ -235,6 +240,13 @@ public class DrwaController {
                     : INVALID_SUBSCRIPTION_ID;
         }
 
+        /** Whether both lie over the same device, on which interfaces may be stacked. */
+        boolean hasSameDevice(NetworkState other) {
+            return !mInterfaces.isEmpty()
+                    && !other.mInterfaces.isEmpty()
+                    && mInterfaces.get(0).equals(other.mInterfaces.get(0));
+        }
+
         @Override
         public boolean equals(Object o) {
             if (!(o instanceof NetworkState)) return false;
@@ -268,7 +280,7 @@ public class DrwaController {
             @NonNull Dependencies deps) {
         mHandler = handler;
         mDeps = deps;
-        mKnob = new DrwaKnob(netd, deps::getInterfaceNames);
+        mKnobs = new DrwaKnobs(netd, deps::getInterfaceNames);
         mSwitch = new DrwaSwitch(context);
         mCarrierConfig = new DrwaCarrierConfig(context, handler, deps.makeReader(), this::update);
         mInterfaceListener = new DrwaInterfaceListener(this::postInterfaceChanged);
@@ -281,7 +293,7 @@ public class DrwaController {
                     mStarted = true;
                     final boolean neverOn = !mSwitch.start(mHandler, this::update);
                     update();
-                    if (!neverOn && !mKnob.isMissing()) mCarrierConfig.start();
+                    if (!neverOn && !mKnobs.isMissing()) mCarrierConfig.start();
                 });
     }
 
@@ -294,7 +306,7 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
-        if (mKnob.isMissing()) return;
+        if (mKnobs.isMissing()) return;
         final NetworkState state = new NetworkState(nc, lp);
         final NetworkState old = mNetworks.get(netId);
         if (state.equals(old) && mSettled) {
@@ -318,15 +330,15 @@ public class DrwaController {
 
     /** Called on netd's behalf, on any thread. */
     private void postInterfaceChanged(String iface) {
-        if (!mKnob.isMissing()) mHandler.post(() -> onInterfaceChanged(iface));
+        if (!mKnobs.isMissing()) mHandler.post(() -> onInterfaceChanged(iface));
     }
 
     /** The interface of this name may be another one, or be gone. */
     private void onInterfaceChanged(String iface) {
         // Then every knob holds 0, and whatever comes does
-        if (!mWanted && mKnob.getInterfacesNotOff().isEmpty()) return;
-        if (mKnob.isMissing()) return;
-        mKnob.refresh(iface);
+        if (!mWanted && mKnobs.getInterfacesNotOff().isEmpty()) return;
+        if (mKnobs.isMissing()) return;
+        mKnobs.refresh(iface);
         update();
     }
 
@@ -336,7 +348,7 @@ public class DrwaController {
         pw.println("DRWA: " + (reasonOff == null ? "enabled" : "off: " + reasonOff));
         for (String line : mDescription) pw.println(line);
         pw.println("Events without a change: " + mUnchangedEvents);
-        mKnob.dump(pw);
+        mKnobs.dump(pw);
     }
 
     /**
@@ -374,7 +386,7 @@ public class DrwaController {
     private static Integer parseLambda(String text) {
         try {
             final int lambda = Integer.parseInt(text);
-            return lambda == DrwaKnob.OFF || DrwaCarrierConfig.isValidLambda(lambda)
+            return lambda == DrwaKnobs.OFF || DrwaCarrierConfig.isValidLambda(lambda)
                     ? lambda
                     : null;
         } catch (NumberFormatException e) {
@@ -400,12 +412,11 @@ public class DrwaController {
         final String reasonOff = mSwitch.getReasonOff();
         if (reasonOff != null) return "DRWA is off: " + reasonOff;
         final DrwaSetting setting = new DrwaSetting(lambda, "shell");
-        DrwaKnob.Result result = mKnob.refresh(iface);
-        if (result == DrwaKnob.Result.DONE) result = mKnob.set(iface, setting);
-        if (result != DrwaKnob.Result.DONE) return "Cannot set " + iface + ": " + result;
-        mOverrides.put(iface, setting);
+        DrwaKnobs.Result result = mKnobs.refresh(iface);
+        if (result == DrwaKnobs.Result.DONE) result = mKnobs.set(iface, setting, findQueue(iface));
+        if (result == DrwaKnobs.Result.DONE) mOverrides.put(iface, setting);
         update();
-        return null;
+        return result == DrwaKnobs.Result.DONE ? null : "Cannot set " + iface + ": " + result;
     }
 
     private int runOnHandlerThread(PrintWriter pw, Callable<String> command) {
@@ -448,7 +459,7 @@ public class DrwaController {
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
         if (!mStarted) return;
-        if (!mListening) mListening = mKnob.start(mInterfaceListener);
+        if (!mListening) mListening = mKnobs.start(mInterfaceListener);
         final String reasonOff = mSwitch.getReasonOff();
         final ArrayMap<String, DrwaSetting> settings = new ArrayMap<>();
         final ArrayMap<String, String> limits = new ArrayMap<>();
@@ -467,25 +478,27 @@ public class DrwaController {
 
         boolean settled = mListening;
         final DrwaSetting unused = DrwaSetting.off("unused");
-        for (String iface : mKnob.getInterfacesNotOff()) {
+        for (String iface : mKnobs.getInterfacesNotOff()) {
             if (settings.containsKey(iface)) continue;
-            settled &= mKnob.set(iface, unused) == DrwaKnob.Result.DONE;
+            settled &= mKnobs.set(iface, unused, DrwaKnobs.OWN_QUEUE) == DrwaKnobs.Result.DONE;
         }
         final List<String> description = new ArrayList<>(settings.size());
-        mWanted = false;
+        final TreeMap<String, Integer> queues = findQueues(settings);
+        mWanted = !queues.isEmpty();
         for (int i = 0; i < settings.size(); i++) {
             final String iface = settings.keyAt(i);
             final DrwaSetting setting = settings.valueAt(i);
-            final DrwaKnob.Result result = mKnob.set(iface, setting);
-            final boolean done = result == DrwaKnob.Result.DONE;
+            final int queue = queues.getOrDefault(iface, DrwaKnobs.OWN_QUEUE);
+            final DrwaKnobs.Result result = mKnobs.set(iface, setting, queue);
+            final boolean done = result == DrwaKnobs.Result.DONE;
             settled &= done;
-            mWanted |= setting.isOn();
             description.add(
                     (iface + " " + setting)
                             + (done ? "" : ", not written: " + result)
+                            + (setting.isOn() ? "\n  " + describeQueue(iface, queues) : "")
                             + (setting.isOn() ? "\n  " + describeLimit(limits.get(iface)) : ""));
         }
-        if (mKnob.isMissing()) {
+        if (mKnobs.isMissing()) {
             mNetworks.clear();
             description.clear();
             settled = true;
@@ -493,6 +506,63 @@ public class DrwaController {
         Collections.sort(description);
         mDescription = description;
         scheduleRetry(settled);
+    }
+
+    /** The queues of all interfaces that are on. */
+    private TreeMap<String, Integer> findQueues(ArrayMap<String, DrwaSetting> settings) {
+        final TreeMap<String, Integer> queues = new TreeMap<>();
+        for (int i = 0; i < settings.size(); i++) {
+            final String iface = settings.keyAt(i);
+            if (settings.valueAt(i).isOn()) queues.put(iface, findQueue(iface));
+        }
+        return queues;
+    }
+
+    /**
+     * The id of the radio's queue that an interface's packets come out of, by which the kernel
+     * knows who shares it, or {@link DrwaKnobs#OWN_QUEUE} if the interface's networks do not agree
+     * on one.
+     *
+     * <p>A queue has the netId of its network: an int above 0, which no other live network has,
+     * which stays with the network, and by which the rest of Android names it. Networks of two
+     * SIMs, and two of one SIM, have queues of their own.
+     */
+    private int findQueue(String iface) {
+        final ArraySet<Integer> queues = new ArraySet<>();
+        for (int i = 0; i < mNetworks.size(); i++) {
+            if (mNetworks.valueAt(i).mInterfaces.contains(iface)) {
+                queues.add(findQueue(mNetworks.keyAt(i), MAX_STACKED_NETWORKS));
+            }
+        }
+        return queues.size() == 1 ? queues.valueAt(0) : DrwaKnobs.OWN_QUEUE;
+    }
+
+    private int findQueue(int netId, int maxStacked) {
+        final NetworkState state = mNetworks.get(netId);
+        if (state == null || maxStacked == 0) return DrwaKnobs.OWN_QUEUE;
+        if (state.mUnderlyingNetworks != null) {
+            if (state.mUnderlyingNetworks.size() != 1) return DrwaKnobs.OWN_QUEUE;
+            return findQueue(state.mUnderlyingNetworks.get(0).getNetId(), maxStacked - 1);
+        }
+        // Networks over one device share its queue, as while one replaces another
+        for (int i = 0; i < mNetworks.size(); i++) {
+            if (mNetworks.valueAt(i).hasSameDevice(state)) return mNetworks.keyAt(i);
+        }
+        return netId;
+    }
+
+    private String describeQueue(String iface, TreeMap<String, Integer> queues) {
+        if (!mKnobs.hasQueues()) return DrwaKnobs.describeQueue(DrwaKnobs.OWN_QUEUE);
+        final int queue = queues.get(iface);
+        final List<String> others = new ArrayList<>();
+        for (Map.Entry<String, Integer> other : queues.entrySet()) {
+            if (other.getValue() == queue && !other.getKey().equals(iface)) {
+                others.add(other.getKey());
+            }
+        }
+        final boolean shared = queue != DrwaKnobs.OWN_QUEUE && !others.isEmpty();
+        return DrwaKnobs.describeQueue(queue)
+                + (shared ? ", shared with " + String.join(", ", others) : "");
     }
 
     /**

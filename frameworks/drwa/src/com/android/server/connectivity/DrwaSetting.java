@@ -39,11 +39,11 @@ final class DrwaSetting {
     }
 
     static DrwaSetting off(@NonNull String reason) {
-        return new DrwaSetting(DrwaKnob.OFF, reason);
+        return new DrwaSetting(DrwaKnobs.OFF, reason);
     }
 
     boolean isOn() {
-        return lambda != DrwaKnob.OFF;
+        return lambda != DrwaKnobs.OFF;
     }
 
     /** As in "off: wifi" and "λ=1.50: carrier 1989". */

@@ -280,7 +280,7 @@ public class DrwaControllerTest {
         startOnCellular();
         mNetd.removeInterface(RMNET);
         mController.onNetworkDestroyed(CELL);
-        assertEquals(0, countLogged("DrwaKnob", Log.ERROR));
+        assertEquals(0, countLogged("DrwaKnobs", Log.ERROR));
 
         mNetd.addInterface(RMNET);
         connect(CELL, cellular(SUB), link(RMNET));
@@ -412,6 +412,225 @@ public class DrwaControllerTest {
         assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
     }
 
+    private void assertQueues(int queue, String... ifaces) {
+        for (String iface : ifaces) assertEquals(iface, queue, mNetd.getQueue(iface));
+    }
+
+    @Test
+    public void interfacesOfANetworkShareItsQueue() {
+        startOnCellular();
+        assertQueues(CELL, RMNET);
+        assertDumped("  queue 100");
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        assertQueues(CELL, RMNET, CLAT);
+        assertDumped("  queue 100, shared with v4-rmnet_data2");
+        assertDumped("  queue 100, shared with rmnet_data2");
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertQueues(CELL, RMNET);
+        assertQueues(0, CLAT);
+    }
+
+    @Test
+    public void queueIsThereAsLongAsLambda() {
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        connect(CELL, cellular(SUB), link(RMNET));
+        mController.onNetworkDestroyed(CELL);
+        assertEquals(
+                List.of(
+                        "rmnet_data2 tcp_drwa_queue=100",
+                        "rmnet_data2 tcp_drwa_lambda=150",
+                        "rmnet_data2 tcp_drwa_lambda=0",
+                        "rmnet_data2 tcp_drwa_queue=0"),
+                mNetd.written);
+        assertTrue(dump(), dump().contains("- rmnet_data2 queue 100\n"));
+        assertTrue(dump(), dump().contains("- rmnet_data2 queue of its own\n"));
+        assertDumped("Writes: 4, errors: 0");
+    }
+
+    @Test
+    public void networkThatIsOffHasNoQueue() {
+        start();
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        connect(CELL, cellularFor(NET_CAPABILITY_MMS, SUB), link(RMNET));
+        assertFalse(dump(), dump().contains("queue"));
+        connect(CELL, cellular(SUB), link(RMNET));
+        mTelephony.setConfig(SUB, false, LAMBDA);
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertQueues(0, WLAN, RMNET);
+        putSetting("0");
+        mTelephony.setConfig(SUB, true, LAMBDA);
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertQueues(0, RMNET);
+        putSetting("1");
+        assertQueues(CELL, RMNET);
+    }
+
+    @Test
+    public void twoSimsShareNoQueue() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        assertQueues(CELL, RMNET);
+        assertQueues(OTHER, RMNET2);
+        assertFalse(dump(), dump().contains("shared"));
+    }
+
+    @Test
+    public void twoNetworksOfASimShareNoQueue() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB), link(RMNET2));
+        assertQueues(CELL, RMNET);
+        assertQueues(OTHER, RMNET2);
+    }
+
+    @Test
+    public void vpnSharesTheQueueOfTheOnlyNetworkBelow() {
+        startOnCellular();
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, CLAT, TUN);
+        assertDumped("  queue 100, shared with rmnet_data2, v4-rmnet_data2");
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        connect(VPN, vpn(List.of(OTHER), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, CLAT);
+        assertQueues(OTHER, RMNET2, TUN);
+        connect(VPN, vpn(List.of(CELL, OTHER), TRANSPORT_CELLULAR), link(TUN));
+        assertEquals(LAMBDA, mNetd.getKnob(TUN));
+        assertQueues(0, TUN);
+        assertDumped("  queue of its own");
+        mController.onNetworkDestroyed(VPN);
+        assertQueues(0, TUN);
+    }
+
+    @Test
+    public void vpnOverVcnSharesTheQueueAtTheBottom() {
+        startOnCellular();
+        mNetd.addInterface("ipsec0");
+        connect(VCN, vcn(SUB, List.of(CELL)), link("ipsec0"));
+        connect(VPN, vpn(List.of(VCN), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, "ipsec0", TUN);
+    }
+
+    @Test
+    public void networksThatReplaceEachOtherShareTheQueueOfTheDevice() {
+        startOnCellular();
+        connect(CELL, cellularFor(NET_CAPABILITY_MMS, SUB), link(RMNET));
+        assertQueues(0, RMNET);
+        connect(OTHER, cellular(SUB), link(RMNET, CLAT));
+        connect(VPN, vpn(List.of(OTHER), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, CLAT, TUN);
+        mController.onNetworkDestroyed(CELL);
+        assertQueues(OTHER, RMNET, CLAT, TUN);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void networksWithoutInterfacesShareNothing() {
+        start();
+        connect(CELL, cellular(SUB), new LinkProperties());
+        connect(OTHER, cellular(SUB2), new LinkProperties());
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        connect(VCN, vcn(SUB, List.of(OTHER)), link(WLAN));
+        assertQueues(CELL, TUN);
+        assertQueues(OTHER, WLAN);
+    }
+
+    @Test
+    public void interfaceThatTwoQueuesFeedHasOneOfItsOwn() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        connect(VCN, vcn(SUB2, List.of(OTHER)), link(TUN));
+        assertEquals(LAMBDA, mNetd.getKnob(TUN));
+        assertQueues(0, TUN);
+        mController.onNetworkDestroyed(VPN);
+        assertQueues(OTHER, TUN);
+    }
+
+    @Test
+    public void queueThatFailsHoldsUpNeitherLambdaNorOthers() {
+        start();
+        for (FakeNetd.Fault fault :
+                List.of(FakeNetd.Fault.IO_ERROR, FakeNetd.Fault.DIES_AFTER_WRITE)) {
+            mNetd.faultsOfQueues.put(RMNET, fault);
+            connect(CELL, cellular(SUB), link(RMNET, CLAT));
+            for (String iface : List.of(RMNET, CLAT)) {
+                assertEquals(LAMBDA, mNetd.getKnob(iface));
+            }
+            assertQueues(CELL, CLAT);
+            assertDumped(
+                    "rmnet_data2 λ=1.50: carrier 1989, not written: netd failed to set"
+                            + " tcp_drwa_queue");
+            mNetd.faultsOfQueues.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            assertQueues(CELL, RMNET, CLAT);
+            assertDumped("rmnet_data2 λ=1.50: carrier 1989");
+
+            mNetd.faultsOfQueues.put(RMNET, fault);
+            mController.onNetworkDestroyed(CELL);
+            for (String iface : List.of(RMNET, CLAT)) assertEquals(0, mNetd.getKnob(iface));
+            mNetd.faultsOfQueues.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            assertQueues(0, RMNET, CLAT);
+        }
+    }
+
+    @Test
+    public void lambdaThatCannotBeSwitchedOffKeepsItsQueue() {
+        startOnCellular();
+        mNetd.faults.put(RMNET, FakeNetd.Fault.IO_ERROR);
+        mNetd.faultsOfQueues.put(RMNET, FakeNetd.Fault.NONE);
+        mController.onNetworkDestroyed(CELL);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertQueues(CELL, RMNET);
+        mNetd.faults.clear();
+        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        assertEquals(0, mNetd.getKnob(RMNET));
+        assertQueues(0, RMNET);
+    }
+
+    @Test
+    public void kernelThatKnowsLambdaAloneIsToldNoQueues() {
+        mNetd.removeQueuesFromKernel();
+        start();
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        for (String iface : List.of(RMNET, CLAT)) assertEquals(LAMBDA, mNetd.getKnob(iface));
+        assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
+        assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
+        assertEquals(0, countLogged("DrwaKnobs", Log.ERROR));
+        assertDumped("rmnet_data2 λ=1.50: carrier 1989");
+        assertDumped("  queue of its own");
+        assertDumped(
+                "This kernel has no tcp_drwa_queue, so every interface has a queue of its own");
+        final int calls = mNetd.calls;
+        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(calls, mNetd.calls);
+
+        mNetd.removeInterface(RMNET);
+        mNetd.addInterface(RMNET);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        mController.onNetworkDestroyed(CELL);
+        assertEquals(0, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void kernelThatKnowsLambdaAloneIsFoundOutAtTheFirstWrite() {
+        mNetd.removeQueuesFromKernel();
+        for (String iface : List.of(RMNET, RMNET2, CLAT, WLAN, TUN)) mNetd.removeInterface(iface);
+        start();
+        mNetd.addInterface(RMNET);
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertDumped("rmnet_data2 λ=1.50: carrier 1989");
+        final int calls = mNetd.calls;
+        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        assertEquals(calls, mNetd.calls);
+    }
+
     @Test
     public void changedConfigurationReachesLiveNetworks() {
         startOnCellular();
@@ -505,10 +724,13 @@ public class DrwaControllerTest {
     public void leftoversAreSwitchedOff() {
         mNetd.setKnob(RMNET, 200);
         mNetd.setKnob(WLAN, 125);
+        mNetd.setQueue(RMNET, 107);
+        mNetd.setQueue(TUN, 107);
         start();
         assertEquals(0, mNetd.getKnob(RMNET));
         assertEquals(0, mNetd.getKnob(WLAN));
-        assertEquals(2, mNetd.writes);
+        assertQueues(0, RMNET, TUN);
+        assertEquals(4, mNetd.written.size());
     }
 
     @Test
@@ -682,8 +904,8 @@ public class DrwaControllerTest {
         idleFor(DrwaController.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
-        assertEquals(1, countLogged("DrwaKnob", Log.INFO));
-        assertDumped("This kernel has no tcp_drwa_lambda");
+        assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
+        assertDumped("This kernel has no tcp_drwa_lambda, so DRWA stays off");
     }
 
     @Test
@@ -696,7 +918,7 @@ public class DrwaControllerTest {
         final int calls = mNetd.calls;
         connect(CELL, cellular(SUB), link(RMNET, CLAT));
         assertEquals(calls, mNetd.calls);
-        assertEquals(1, countLogged("DrwaKnob", Log.INFO));
+        assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
     }
 
     @Test
@@ -732,7 +954,7 @@ public class DrwaControllerTest {
             mController.onNetworkDestroyed(CELL);
             assertEquals(fault.name(), 0, mNetd.getKnob(RMNET));
         }
-        assertTrue(countLogged("DrwaKnob", Log.ERROR) >= 8);
+        assertTrue(countLogged("DrwaKnobs", Log.ERROR) >= 8);
     }
 
     @Test
@@ -753,11 +975,11 @@ public class DrwaControllerTest {
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         connect(CELL, cellular(SUB), link(RMNET));
         final int before = mNetd.calls;
-        // At 50, 150, 350, ..., 51150 ms
+        // At 50, 150, 350, ..., 51150 ms, two knobs
         idleFor(DrwaController.MAX_RETRY_DELAY_MS);
-        assertEquals(10, mNetd.calls - before);
+        assertEquals(2 * 10, mNetd.calls - before);
         idleFor(10 * DrwaController.MAX_RETRY_DELAY_MS);
-        assertEquals(20, mNetd.calls - before);
+        assertEquals(2 * 20, mNetd.calls - before);
 
         mNetd.fault = FakeNetd.Fault.NONE;
         idleFor(DrwaController.MAX_RETRY_DELAY_MS);
@@ -849,6 +1071,7 @@ public class DrwaControllerTest {
         mNetd.addInterface(RMNET);
         idle();
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertQueues(CELL, RMNET);
         // No faster than netd tells of it
         mNetd.removeInterface(RMNET);
         mNetd.addInterface(RMNET);
@@ -892,6 +1115,7 @@ public class DrwaControllerTest {
         mNetd.renameInterface(RMNET, "rmnet9");
         idle();
         assertEquals(0, mNetd.getKnob("rmnet9"));
+        assertQueues(0, "rmnet9");
         mNetd.renameInterface(WLAN, RMNET);
         idle();
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
@@ -952,8 +1176,9 @@ public class DrwaControllerTest {
         connect(CELL, cellular(SUB), limited("2097152,6291456,16777216,512000,2097152,8388608"));
         final String superseded =
                 "\n  supersedes the static receive maximum of 16777216 bytes" + names + "\n";
-        assertTrue(dump(), dump().contains("rmnet_data2 λ=1.50: carrier 1989" + superseded));
-        assertTrue(dump(), dump().contains("v4-rmnet_data2 λ=1.50: carrier 1989" + superseded));
+        final String start = "λ=1.50: carrier 1989\n  queue 100, shared with ";
+        assertTrue(dump(), dump().contains("rmnet_data2 " + start + CLAT + superseded));
+        assertTrue(dump(), dump().contains("v4-rmnet_data2 " + start + RMNET + superseded));
         connect(CELL, cellular(SUB), limited("1,2,3,4,5,6"));
         assertTrue(dump(), dump().contains("maximum of 3 bytes" + names));
         for (String unclear : new String[] {null, "", "1,2,3"}) {
@@ -982,7 +1207,7 @@ public class DrwaControllerTest {
         start();
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         connect(CELL, cellular(SUB), link(RMNET));
-        assertDumped("Writes: 0, errors: 1");
+        assertDumped("Writes: 0, errors: 2");
         assertTrue(dump(), dump().contains("Cannot write tcp_drwa_lambda of rmnet_data2"));
     }
 
@@ -1044,7 +1269,7 @@ public class DrwaControllerTest {
         mController.onNetworkDestroyed(CELL);
         assertTrue(dump(), dump().contains("rmnet_data2 λ=1.50: carrier 1989"));
         assertTrue(dump(), dump().contains("rmnet_data2 off: unused"));
-        assertDumped("Writes: 2, errors: 0");
+        assertDumped("Writes: 4, errors: 0");
     }
 
     private int shell(StringWriter text, String... args) throws Exception {
@@ -1071,8 +1296,12 @@ public class DrwaControllerTest {
         assertEquals(0, shell(new StringWriter(), "set", WLAN, "200"));
         assertEquals(200, mNetd.getKnob(WLAN));
         assertDumped("wlan0 λ=2.00: shell");
+        assertQueues(0, WLAN);
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        assertQueues(OTHER, WLAN);
         assertEquals(0, shell(new StringWriter(), "set", RMNET, "0"));
         assertEquals(0, mNetd.getKnob(RMNET));
+        assertQueues(0, RMNET);
         assertEquals(0, shell(new StringWriter(), "clear"));
         assertEquals(0, mNetd.getKnob(WLAN));
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
@@ -1120,6 +1349,11 @@ public class DrwaControllerTest {
         assertShellSays("Cannot set tun0: netd failed", "set", TUN, "150");
         mNetd.faults.clear();
         assertFalse(dump(), dump().contains("shell"));
+        mNetd.faultsOfQueues.put(TUN, FakeNetd.Fault.IO_ERROR);
+        assertShellSays("Cannot set tun0: netd failed to set tcp_drwa_queue", "set", TUN, "150");
+        mNetd.faultsOfQueues.clear();
+        idle();
+        assertEquals(0, mNetd.getKnob(TUN));
         mNetd.addInterface("nosuch0");
         idleFor(DrwaController.MIN_RETRY_DELAY_MS);
         assertEquals(0, mNetd.getKnob("nosuch0"));

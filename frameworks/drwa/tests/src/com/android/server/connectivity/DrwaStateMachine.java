@@ -28,7 +28,9 @@ import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import net.jqwik.api.Arbitraries;
@@ -103,6 +105,7 @@ public class DrwaStateMachine {
         INTERFACE_COMES_WITHOUT_KNOB,
         NETD_FAILS,
         NETD_FAILS_FOR_ONE,
+        NETD_FAILS_FOR_A_QUEUE,
         RESTART
     }
 
@@ -189,7 +192,11 @@ public class DrwaStateMachine {
         /** Whether netd has failed since it last worked for a whole step. */
         boolean mUnsettled;
 
-        Phone() {
+        final boolean mKernelHasQueues;
+
+        Phone(boolean kernelHasQueues) {
+            mKernelHasQueues = kernelHasQueues;
+            if (!kernelHasQueues) mNetd.removeQueuesFromKernel();
             // jqwik shrinks on a thread of its own
             if (Looper.myLooper() == null) Looper.prepare();
             mLooper = shadowOf(Looper.myLooper());
@@ -311,12 +318,39 @@ public class DrwaStateMachine {
                     .orElse(0);
         }
 
+        /** The specification: what the knob of an interface's queue must hold. */
+        int expectedQueue(String iface) {
+            if (!mKernelHasQueues || expected(iface) == 0) return 0;
+            final Set<Integer> queues = new TreeSet<>();
+            mLive.forEach(
+                    (netId, live) -> {
+                        if (live.interfaces().contains(iface)) queues.add(queue(netId, 1));
+                    });
+            return queues.size() == 1 ? queues.iterator().next() : 0;
+        }
+
+        /** The queue of a network that is the highest but {@code level - 1} of its stack. */
+        int queue(int netId, int level) {
+            final Live live = mLive.get(netId);
+            if (live == null || level > 3) return 0;
+            if (!live.mKind.runsOverOthers()) {
+                return mLive.entrySet().stream()
+                        .filter(other -> other.getValue().mInterface.equals(live.mInterface))
+                        .map(Map.Entry::getKey)
+                        .min(Integer::compare)
+                        .orElseThrow();
+            }
+            if (live.mBelow == null || live.mBelow.size() != 1) return 0;
+            return queue(live.mBelow.get(0), level + 1);
+        }
+
         void run(Step step) {
             sSteps++;
             final boolean recovers = mFailures > 0 && --mFailures == 0;
             if (recovers) {
                 mNetd.fault = FakeNetd.Fault.NONE;
                 mNetd.faults.clear();
+                mNetd.faultsOfQueues.clear();
             }
             final int calls = mNetd.calls;
             apply(step);
@@ -334,14 +368,27 @@ public class DrwaStateMachine {
             final Map<String, Integer> expected = new TreeMap<>();
             for (String iface : mNetd.getKnobs().keySet()) expected.put(iface, expected(iface));
             final Map<String, Integer> found = mNetd.getKnobs();
-            expected.keySet().removeAll(mNetd.faults.keySet());
-            found.keySet().removeAll(mNetd.faults.keySet());
+            final Map<String, Integer> expectedQueues = new TreeMap<>();
+            final Map<String, Integer> foundQueues = new TreeMap<>();
+            for (String iface : found.keySet()) {
+                expectedQueues.put(iface, expectedQueue(iface));
+                foundQueues.put(iface, mNetd.getQueue(iface));
+            }
+            for (Map<?, ?> map : List.of(expected, found, expectedQueues, foundQueues)) {
+                map.keySet().removeAll(mNetd.faults.keySet());
+            }
+            for (Map<?, ?> map : List.of(expectedQueues, foundQueues)) {
+                map.keySet().removeAll(mNetd.faultsOfQueues.keySet());
+            }
             if (!expected.equals(found)) assertEquals(step + "\n" + dump(), expected, found);
-            if (!mNetd.faults.isEmpty()) {
+            if (!expectedQueues.equals(foundQueues)) {
+                assertEquals("queues, " + step + "\n" + dump(), expectedQueues, foundQueues);
+            }
+            if (!mNetd.faults.isEmpty() || !mNetd.faultsOfQueues.isEmpty()) {
                 mUnsettled = true;
                 return;
             }
-            checkLeaks(expected);
+            checkLeaks(expected, expectedQueues);
             if (!mUnsettled) assertEquals("redundant writes", 0, mNetd.redundantWrites);
             mNetd.redundantWrites = 0;
             mUnsettled = false;
@@ -376,7 +423,7 @@ public class DrwaStateMachine {
                     .anyMatch(live -> live.mKind == Kind.CELLULAR && live.mSubId == subId);
         }
 
-        void checkLeaks(Map<String, Integer> expected) {
+        void checkLeaks(Map<String, Integer> expected, Map<String, Integer> expectedQueues) {
             final SparseArray<?> networks = ReflectionHelpers.getField(mController, "mNetworks");
             assertEquals("networks", mLive.size(), networks.size());
 
@@ -389,13 +436,23 @@ public class DrwaStateMachine {
                     mSubscriptions.stream().filter(Subscription::isKnown).count(),
                     subscriptions.size());
 
+            assertEquals("known lambdas", withoutZeros(expected), known("mLambda"));
+            assertEquals("known queues", withoutZeros(expectedQueues), known("mQueue"));
+        }
+
+        static Map<String, Integer> withoutZeros(Map<String, Integer> values) {
+            values.values().removeIf(value -> value == 0);
+            return values;
+        }
+
+        /** What the policy takes a knob of all interfaces to hold, but for those that come yet. */
+        Map<String, Integer> known(String knob) {
+            final Object knobs = ReflectionHelpers.getField(mController, "mKnobs");
             final ArrayMap<String, Integer> values =
-                    ReflectionHelpers.getField(
-                            ReflectionHelpers.getField(mController, "mKnob"), "mValues");
+                    ReflectionHelpers.getField(ReflectionHelpers.getField(knobs, knob), "mValues");
             final Map<String, Integer> known = new TreeMap<>(values);
             known.keySet().removeIf(iface -> isUsed(iface) && !mNetd.hasInterface(iface));
-            expected.values().removeIf(lambda -> lambda == 0);
-            assertEquals("known knobs", expected, known);
+            return known;
         }
 
         void apply(Step step) {
@@ -499,6 +556,11 @@ public class DrwaStateMachine {
                     mNetd.faults.put(anyOf(live, step), anyFault(step));
                     mFailures = 1 + step.detail % 4;
                     break;
+                case NETD_FAILS_FOR_A_QUEUE:
+                    if (live == null) break;
+                    mNetd.faultsOfQueues.put(anyOf(live, step), anyFault(step));
+                    mFailures = 1 + step.detail % 4;
+                    break;
                 case RESTART:
                     restart();
                     break;
@@ -551,7 +613,13 @@ public class DrwaStateMachine {
 
     @Property(tries = 750, edgeCases = EdgeCasesMode.NONE)
     void knobsFollowTheSpecification(@ForAll("lives") List<Step> life) {
-        final Phone phone = new Phone();
+        final Phone phone = new Phone(true /* kernelHasQueues */);
+        for (Step step : life) phone.run(step);
+    }
+
+    @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
+    void lambdasFollowTheSpecificationWithoutQueues(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone(false /* kernelHasQueues */);
         for (Step step : life) phone.run(step);
     }
 }

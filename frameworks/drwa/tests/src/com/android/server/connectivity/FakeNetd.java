@@ -12,6 +12,8 @@ import android.os.IBinder;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
 import android.system.OsConstants;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -20,7 +22,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** netd in front of a kernel: which interfaces exist, and what their DRWA knobs hold. */
+/** netd in front of a kernel: which interfaces exist, and what their knobs of DRWA hold. */
 public class FakeNetd extends INetd.Default {
     /** What can go wrong with a call, as netd or binder report it. */
     public enum Fault {
@@ -36,9 +38,11 @@ public class FakeNetd extends INetd.Default {
     }
 
     private final Map<String, Integer> mKnobs = new ConcurrentSkipListMap<>();
+    private final Map<String, Integer> mQueues = new ConcurrentHashMap<>();
     private final Set<String> mWithoutKnob = ConcurrentHashMap.newKeySet();
     private final List<INetdUnsolicitedEventListener> mListeners = new CopyOnWriteArrayList<>();
     private boolean mKernelHasDrwa = true;
+    private boolean mKernelHasQueues = true;
 
     /** Applies to all calls until changed. */
     public Fault fault = Fault.NONE;
@@ -46,11 +50,19 @@ public class FakeNetd extends INetd.Default {
     /** Applies to calls about one interface; for {@link #fault} to win, that has to be set. */
     public final Map<String, Fault> faults = new ConcurrentHashMap<>();
 
+    /** Applies to calls about one interface's queue. */
+    public final Map<String, Fault> faultsOfQueues = new ConcurrentHashMap<>();
+
     public int calls;
+
+    /** Writes of λ. */
     public int writes;
 
-    /** Writes of what the knob held already. */
+    /** Writes of what a knob held already. */
     public int redundantWrites;
+
+    /** All writes in their order, as in "rmnet0 tcp_drwa_lambda=150". */
+    public final List<String> written = Collections.synchronizedList(new ArrayList<>());
 
     /** What a listener is told, by netd's own threads. */
     public interface Event {
@@ -100,6 +112,7 @@ public class FakeNetd extends INetd.Default {
 
     public void removeInterface(String iface) {
         mKnobs.remove(iface);
+        mQueues.remove(iface);
         mWithoutKnob.remove(iface);
         announce(listener -> listener.onInterfaceRemoved(iface));
     }
@@ -107,6 +120,8 @@ public class FakeNetd extends INetd.Default {
     /** The device goes on under another name, with its knob. netd hears of the new name alone. */
     public void renameInterface(String from, String to) {
         mKnobs.put(to, mKnobs.remove(from));
+        setQueue(to, getQueue(from));
+        mQueues.remove(from);
         if (mWithoutKnob.remove(from)) mWithoutKnob.add(to);
         announce(listener -> listener.onInterfaceLinkStateChanged(to, true /* up */));
     }
@@ -119,11 +134,16 @@ public class FakeNetd extends INetd.Default {
         mKernelHasDrwa = false;
     }
 
+    /** As a kernel with an older series, which knows λ alone. */
+    public void removeQueuesFromKernel() {
+        mKernelHasQueues = false;
+    }
+
     public boolean kernelHasDrwa() {
         return mKernelHasDrwa;
     }
 
-    /** As when the kernel had no memory for the knob of an interface. */
+    /** As when the kernel had no memory for the knobs of an interface. */
     public void removeKnob(String iface) {
         mWithoutKnob.add(iface);
         mKnobs.put(iface, 0);
@@ -142,6 +162,16 @@ public class FakeNetd extends INetd.Default {
         return mKnobs.get(iface);
     }
 
+    /** As a shell or an earlier system server would do. */
+    public void setQueue(String iface, int queue) {
+        mQueues.put(iface, queue);
+    }
+
+    /** 0 for an interface that has a queue of its own. */
+    public int getQueue(String iface) {
+        return mQueues.getOrDefault(iface, 0);
+    }
+
     /** All interfaces and what their knobs hold; 0 for those that have none. */
     public Map<String, Integer> getKnobs() {
         return new TreeMap<>(mKnobs);
@@ -151,7 +181,14 @@ public class FakeNetd extends INetd.Default {
     public String getProcSysNet(int ipVersion, int which, String iface, String parameter)
             throws RemoteException {
         checkCall(ipVersion, which, iface, parameter);
-        return parameter.equals(DrwaKnob.KNOB) ? Integer.toString(mKnobs.get(iface)) : "1";
+        switch (parameter) {
+            case DrwaKnobs.LAMBDA:
+                return Integer.toString(mKnobs.get(iface));
+            case DrwaKnobs.QUEUE:
+                return Integer.toString(getQueue(iface));
+            default:
+                return "1";
+        }
     }
 
     @Override
@@ -159,14 +196,23 @@ public class FakeNetd extends INetd.Default {
             int ipVersion, int which, String iface, String parameter, String value)
             throws RemoteException {
         checkCall(ipVersion, which, iface, parameter);
-        assertEquals(DrwaKnob.KNOB, parameter);
-        final int lambda = Integer.parseInt(value);
-        if (lambda != 0 && (lambda < 100 || lambda > 1000)) {
-            throw new ServiceSpecificException(OsConstants.EINVAL);
+        final int number = Integer.parseInt(value);
+        final Integer former;
+        if (parameter.equals(DrwaKnobs.QUEUE)) {
+            if (number < 0) throw new ServiceSpecificException(OsConstants.EINVAL);
+            former = getQueue(iface);
+            setQueue(iface, number);
+        } else {
+            assertEquals(DrwaKnobs.LAMBDA, parameter);
+            if (number != 0 && (number < 100 || number > 1000)) {
+                throw new ServiceSpecificException(OsConstants.EINVAL);
+            }
+            writes++;
+            former = mKnobs.put(iface, number);
         }
-        writes++;
-        if (mKnobs.put(iface, lambda) == lambda) redundantWrites++;
-        if (faultOf(iface) == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
+        if (former == number) redundantWrites++;
+        written.add(iface + " " + parameter + "=" + value);
+        if (faultOf(iface, parameter) == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
     }
 
     @Override
@@ -174,8 +220,11 @@ public class FakeNetd extends INetd.Default {
         throw new AssertionError("The receive limits are ConnectivityService's");
     }
 
-    private Fault faultOf(String iface) {
-        return fault == Fault.NONE ? faults.getOrDefault(iface, Fault.NONE) : fault;
+    private Fault faultOf(String iface, String parameter) {
+        if (fault != Fault.NONE) return fault;
+        final Fault ofQueue = faultsOfQueues.get(iface);
+        if (ofQueue != null && parameter.equals(DrwaKnobs.QUEUE)) return ofQueue;
+        return faults.getOrDefault(iface, Fault.NONE);
     }
 
     private void checkCall(int ipVersion, int which, String iface, String parameter)
@@ -183,10 +232,19 @@ public class FakeNetd extends INetd.Default {
         calls++;
         assertEquals(INetd.IPV4, ipVersion);
         assertEquals(INetd.CONF, which);
-        throwIf(faultOf(iface));
-        final boolean exists =
-                parameter.equals(DrwaKnob.KNOB) ? hasKnob(iface) : mKnobs.containsKey(iface);
-        if (!exists) throw new ServiceSpecificException(OsConstants.ENOENT);
+        throwIf(faultOf(iface, parameter));
+        if (!hasFile(iface, parameter)) throw new ServiceSpecificException(OsConstants.ENOENT);
+    }
+
+    private boolean hasFile(String iface, String parameter) {
+        switch (parameter) {
+            case DrwaKnobs.LAMBDA:
+                return hasKnob(iface);
+            case DrwaKnobs.QUEUE:
+                return hasKnob(iface) && mKernelHasQueues;
+            default:
+                return mKnobs.containsKey(iface);
+        }
     }
 
     private static void throwIf(Fault fault) throws RemoteException {
