@@ -31,7 +31,8 @@ ADB_TIMEOUT_S = 60
 QUESTIONS = """\
 echo "kernel=$(uname -r)"
 for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
-    [ -e "$knob" ] && echo "knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob")"
+    [ -e "$knob" ] || continue
+    echo knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob" "${knob%lambda}queue" 2>/dev/null)
 done
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
@@ -251,11 +252,17 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             found.setdefault(key, []).append(value)
     kernel = found.get("kernel", ["?"])[0]
     if knobs := found.get("knob"):
-        pairs = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]
-        on = [f"{interface} {value}" for interface, value in pairs if value != "0"]
+        words = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]
+        on = [_describe(*each) for each in words if each[1] != "0"]
         yield Finding(
             GOOD, f"phone: kernel {kernel} has the knob; on: {', '.join(on) or 'nowhere'}"
         )
+        if any(len(each) < 3 for each in words):
+            yield Finding(
+                UNKNOWN,
+                f"phone: kernel {kernel} has no tcp_drwa_queue: an older series of patches, with "
+                "which each interface has a queue of its own",
+            )
     else:
         yield Finding(
             BAD,
@@ -287,6 +294,10 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: no SIM's carrier configuration has drwa_enabled_bool = true",
             "see frameworks/carrier/README.md",
         )
+
+
+def _describe(interface: str, value: str, queue: str = "0") -> str:
+    return f"{interface} {value}" + (f" in queue {queue}" if queue != "0" else "")
 
 
 def _carriers(dump: list[str]) -> dict[str, bool]:

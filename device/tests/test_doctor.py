@@ -212,8 +212,9 @@ def verdicts(answers: str, host: str = "A") -> list[str]:
 
 GOOD = """\
 kernel=6.12.8-android16
-knob=all/tcp_drwa_lambda 0
-knob=rmnet_data0/tcp_drwa_lambda 125
+knob=rmnet_data0/tcp_drwa_lambda 125 100
+knob=v4-rmnet_data0/tcp_drwa_lambda 125 100
+knob=wlan0/tcp_drwa_lambda 0 0
 flag=null
 disabled=
 module=package:com.android.tethering
@@ -307,6 +308,20 @@ def test_carrier_configuration_as_a_phone_prints_it(
     bad = [each["what"] for each in done.report["findings"]][1:]
     assert len(bad) == code
     assert all("drwa_enabled_bool" in what for what in bad)
+
+
+def test_a_phone_tells_queues() -> None:
+    found = list(doctor.phone(GOOD, "A"))
+    assert len(found) == 1
+    on = "; on: rmnet_data0 125 in queue 100, v4-rmnet_data0 125 in queue 100"
+    assert found[0].what.endswith(on)
+
+
+def test_a_phone_with_an_older_series() -> None:
+    found = list(doctor.phone(GOOD.replace(" 100\n", "\n").replace(" 0 0\n", " 0\n"), "A"))
+    assert [each.verdict for each in found] == [doctor.GOOD, doctor.UNKNOWN]
+    assert found[0].what.endswith("; on: rmnet_data0 125, v4-rmnet_data0 125")
+    assert "no tcp_drwa_queue" in found[1].what
 
 
 # In place of adb: runs the script that it is given in a guest, on a real kernel.

@@ -25,7 +25,7 @@ FUZZERS = {
     "DrwaControllerFuzzer": "what a client of IOemNetd may send, and the kernel's files may hold",
     "DrwaSocketsFuzzer": "the answers of inet_diag",
 }
-SOURCES = ["DrwaController.cpp", "DrwaSockets.cpp"]
+SOURCES = ["DrwaController.cpp", "DrwaCounters.cpp", "DrwaSockets.cpp"]
 # The controller's files; on a disk they would take most of the time.
 MEMORY = Path("/dev/shm")
 # A process's share: progress shows after each, and none runs long enough to grow in memory.

@@ -95,9 +95,13 @@ Result<std::string> setProcSysNet(const Words& words) {
 Result<std::string> setDrwaLambdas(DrwaController& controller, const Words& words) {
     std::vector<DrwaLambda> lambdas;
     for (size_t i = 1; i + 1 < words.size(); i += 2) {
-        DrwaLambda lambda = {words[i], 0};
-        if (!ParseInt(words[i + 1], &lambda.lambda)) return Error(EINVAL) << words[i + 1];
-        lambdas.push_back(lambda);
+        const std::vector<std::string> numbers = android::base::Split(words[i + 1], "@");
+        int lambda, queue = -1;
+        if (!ParseInt(numbers.front(), &lambda) || !ParseInt(numbers.back(), &queue)) {
+            return Error(EINVAL) << words[i + 1];
+        }
+        lambdas.push_back({words[i], lambda});
+        if (numbers.size() > 1) lambdas.back().queue = queue;
     }
     auto set = controller.setLambdas(lambdas);
     if (!set.ok()) return set.error();
@@ -108,7 +112,7 @@ Result<std::string> getDrwaLambdas(const DrwaController& controller, const Words
     auto lambdas = controller.getLambdas({words.begin() + 1, words.end()});
     if (!lambdas.ok()) return lambdas.error();
     std::string text;
-    for (const std::string& line : DrwaController::format(*lambdas, {})) text += line + "\n";
+    for (const std::string& line : DrwaController::format(*lambdas, {}, {})) text += line + "\n";
     return text;
 }
 

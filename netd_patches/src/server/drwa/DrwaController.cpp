@@ -98,10 +98,8 @@ bool isGone(int error) {
 
 }  // namespace
 
-DrwaController::DrwaController(std::string procSysNet, ReadSocketsFn readSockets, SleepFn sleep)
-    : mProcSysNet(std::move(procSysNet)),
-      mReadSockets(std::move(readSockets)),
-      mSleep(std::move(sleep)) {}
+DrwaController::DrwaController(std::string proc, ReadSocketsFn readSockets, SleepFn sleep)
+    : mProc(std::move(proc)), mReadSockets(std::move(readSockets)), mSleep(std::move(sleep)) {}
 
 Result<void> DrwaController::reset() {
     std::lock_guard guard(mMutex);
@@ -109,8 +107,10 @@ Result<void> DrwaController::reset() {
     if (!ifNames.ok()) return ifNames.error();
     Result<void> first = {};
     for (const std::string& ifName : *ifNames) {
-        auto written = writeKnob(ifName, kOff);
-        if (!written.ok() && !isGone(written.error().code()) && first.ok()) first = written;
+        for (const Knob& knob : {kLambda, kQueue}) {
+            auto written = writeKnob(ifName, knob, kOff);
+            if (!written.ok() && !isGone(written.error().code()) && first.ok()) first = written;
+        }
     }
     return first;
 }
@@ -127,28 +127,45 @@ Result<void> DrwaController::setLambdas(const std::vector<DrwaLambda>& lambdas) 
     return result;
 }
 
+// What has to be written in turn.
+Result<std::vector<DrwaController::Write>> DrwaController::plan(
+        const std::vector<DrwaLambda>& lambdas) const {
+    std::vector<Write> writes;
+    for (const auto& [ifName, lambda, queue] : lambdas) {
+        auto present = readKnob(ifName, kLambda);
+        if (!present.ok()) return present.error();
+        const auto set = writes.insert(writes.end(), {ifName, kLambda, lambda, *present});
+        if (!queue) continue;
+        auto presentQueue = readKnob(ifName, kQueue);
+        if (!presentQueue.ok()) return presentQueue.error();
+        // While lambda is on, connections learn from their queue, and it from them.
+        writes.insert(lambda == kOff ? writes.end() : set, {ifName, kQueue, *queue, *presentQueue});
+    }
+    return writes;
+}
+
 Result<void> DrwaController::setAll(const std::vector<DrwaLambda>& lambdas) {
     auto names = checkNames(namesOf(lambdas));
     if (!names.ok()) return names.error();
-    for (const auto& [ifName, lambda] : lambdas) {
+    for (const auto& [ifName, lambda, queue] : lambdas) {
         if (lambda != kOff && (lambda < kMinLambda || lambda > kMaxLambda)) {
             return Error(EINVAL) << ifName << ": lambda " << lambda << " is neither " << kOff
                                  << " nor from " << kMinLambda << " to " << kMaxLambda;
         }
+        if (queue.value_or(kOff) < 0) {
+            return Error(EINVAL) << ifName << ": queue " << *queue << " is negative";
+        }
     }
-    std::vector<DrwaLambda> former;
-    for (const DrwaLambda& wanted : lambdas) {
-        auto present = readKnob(wanted.ifName);
-        if (!present.ok()) return present.error();
-        former.push_back({wanted.ifName, *present});
-    }
-    for (size_t i = 0; i < lambdas.size(); i++) {
-        auto written = writeKnob(lambdas[i].ifName, lambdas[i].lambda);
+    auto writes = plan(lambdas);
+    if (!writes.ok()) return writes.error();
+    for (auto write = writes->begin(); write != writes->end(); write++) {
+        auto written = writeKnob(write->ifName, write->knob, write->value);
         if (written.ok()) continue;
         Error error;
         error << written.error();
-        while (i-- > 0) {
-            auto restored = writeKnob(former[i].ifName, former[i].lambda);
+        while (write != writes->begin()) {
+            write--;
+            auto restored = writeKnob(write->ifName, write->knob, write->former);
             if (!restored.ok() && !isGone(restored.error().code())) {
                 error << "; it stays: " << restored.error().message();
             }
@@ -167,14 +184,22 @@ Result<std::vector<DrwaLambda>> DrwaController::getLambdas(
     if (!all.ok()) return all.error();
     std::vector<DrwaLambda> lambdas;
     for (const std::string& ifName : *all) {
-        auto lambda = readKnob(ifName);
+        auto lambda = readKnobs(ifName);
         if (lambda.ok()) {
-            lambdas.push_back({ifName, *lambda});
+            lambdas.push_back(std::move(*lambda));
         } else if (!ifNames.empty() || !isGone(lambda.error().code())) {
             return lambda.error();
         }
     }
     return lambdas;
+}
+
+Result<std::vector<DrwaCounters>> DrwaController::readCounters() const {
+    const std::string path = mProc + "/net/tcp_drwa";
+    std::string text;
+    if (ReadFileToString(path, &text)) return parseDrwaCounters(text);
+    if (errno == ENOENT) return std::vector<DrwaCounters>{};
+    return ErrnoError() << "Cannot read " << path;
 }
 
 Result<std::vector<DrwaFlow>> DrwaController::readFlows(bool rates) const {
@@ -204,20 +229,33 @@ void DrwaController::dump(const std::function<void(const std::string&)>& println
         println("  This kernel has no DRWA.");
         return;
     }
+    auto counters = readCounters();
+    if (!counters.ok()) {
+        println("  " + counters.error().message());
+        counters = std::vector<DrwaCounters>{};
+    }
     auto flows = readFlows(rates);
     if (!flows.ok()) {
         println("  " + flows.error().message());
         flows = std::vector<DrwaFlow>{};
     }
-    println("  Interfaces, lambda in hundredths (0: off), and their busiest connections:");
-    for (const std::string& line : format(*lambdas, *flows)) println("    " + line);
+    println("  Interfaces, lambda in hundredths (0: off), queue (0: their own), what was counted "
+            "since"
+            " they came, and their busiest connections:");
+    for (const std::string& line : format(*lambdas, *counters, *flows)) println("    " + line);
 }
 
 std::vector<std::string> DrwaController::format(const std::vector<DrwaLambda>& lambdas,
+                                                const std::vector<DrwaCounters>& counters,
                                                 const std::vector<DrwaFlow>& flows) {
     std::vector<std::string> lines;
-    for (const auto& [ifName, lambda] : lambdas) {
+    for (const auto& [ifName, lambda, queue] : lambdas) {
         lines.push_back(StringPrintf("%s lambda=%d", ifName.c_str(), lambda));
+        if (queue) lines.back() += StringPrintf(" queue=%d", *queue);
+        for (const DrwaCounters& counted : counters) {
+            if (counted.ifName != ifName) continue;
+            for (const std::string& line : toLines(counted)) lines.push_back("  " + line);
+        }
         for (const DrwaFlow& flow : flows) {
             if (flow.socket.ifName == ifName) lines.push_back("  " + toString(flow));
         }
@@ -230,14 +268,14 @@ void DrwaController::sleepFor(std::chrono::milliseconds duration) {
 }
 
 std::string DrwaController::confPath(const std::string& ifName) const {
-    return mProcSysNet + "/ipv4/conf/" + ifName;
+    return mProc + "/sys/net/ipv4/conf/" + ifName;
 }
 
-std::string DrwaController::knobPath(const std::string& ifName) const {
-    return confPath(ifName) + "/tcp_drwa_lambda";
+std::string DrwaController::knobPath(const std::string& ifName, const Knob& knob) const {
+    return confPath(ifName) + "/" + knob.file;
 }
 
-// The interfaces that have a knob, by name.
+// The interfaces that have lambda, by name.
 Result<std::vector<std::string>> DrwaController::listInterfaces() const {
     const std::string path = confPath("");
     const std::unique_ptr<DIR, decltype(&closedir)> dir(opendir(path.c_str()), closedir);
@@ -245,7 +283,7 @@ Result<std::vector<std::string>> DrwaController::listInterfaces() const {
     std::vector<std::string> ifNames;
     while (const dirent* entry = readdir(dir.get())) {
         const std::string name = entry->d_name;
-        if (isInterfaceName(name) && access(knobPath(name).c_str(), F_OK) == 0) {
+        if (isInterfaceName(name) && access(knobPath(name, kLambda).c_str(), F_OK) == 0) {
             ifNames.push_back(name);
         }
     }
@@ -253,23 +291,34 @@ Result<std::vector<std::string>> DrwaController::listInterfaces() const {
     return ifNames;
 }
 
-Result<int> DrwaController::readKnob(const std::string& ifName) const {
+Result<int> DrwaController::readKnob(const std::string& ifName, const Knob& knob) const {
     std::string content;
-    if (!ReadFileToString(knobPath(ifName), &content, true /* follow_symlinks */)) {
-        return Error(missingOr(ifName, errno)) << "Cannot read lambda of " << ifName;
+    if (!ReadFileToString(knobPath(ifName, knob), &content, true /* follow_symlinks */)) {
+        return Error(missingOr(ifName, errno)) << "Cannot read " << knob.name << " of " << ifName;
     }
-    int lambda;
-    if (!ParseInt(Trim(content), &lambda, kOff)) {
-        return Error(EPROTO) << ifName << " has the lambda \"" << printable(content) << "\"";
+    int value;
+    if (!ParseInt(Trim(content), &value, kOff)) {
+        return Error(EPROTO) << ifName << " has the " << knob.name << " \"" << printable(content)
+                             << "\"";
     }
-    return lambda;
+    return value;
 }
 
-Result<void> DrwaController::writeKnob(const std::string& ifName, int lambda) const {
+Result<DrwaLambda> DrwaController::readKnobs(const std::string& ifName) const {
+    auto lambda = readKnob(ifName, kLambda);
+    if (!lambda.ok()) return lambda.error();
+    auto queue = readKnob(ifName, kQueue);
+    if (queue.ok()) return DrwaLambda{ifName, *lambda, *queue};
+    if (!isGone(queue.error().code())) return queue.error();
+    return DrwaLambda{ifName, *lambda};
+}
+
+Result<void> DrwaController::writeKnob(const std::string& ifName, const Knob& knob,
+                                       int value) const {
     // Not WriteStringToFile(): its O_CREAT asks SELinux for leave to add a file to procfs.
-    const unique_fd fd(open(knobPath(ifName).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
-    if (fd == -1 || !WriteStringToFd(std::to_string(lambda), fd)) {
-        return Error(missingOr(ifName, errno)) << "Cannot set lambda of " << ifName;
+    const unique_fd fd(open(knobPath(ifName, knob).c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+    if (fd == -1 || !WriteStringToFd(std::to_string(value), fd)) {
+        return Error(missingOr(ifName, errno)) << "Cannot set " << knob.name << " of " << ifName;
     }
     return {};
 }

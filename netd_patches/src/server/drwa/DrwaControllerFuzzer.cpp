@@ -19,23 +19,25 @@
 #include <errno.h>
 
 #include <map>
+#include <optional>
 
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include "DrwaController.h"
-#include "FakeProcSysNet.h"
+#include "FakeProc.h"
 
 using android::net::DrwaController;
 using android::net::DrwaLambda;
-using android::net::FakeProcSysNet;
+using android::net::FakeProc;
+using android::net::parseDrwaCounters;
 
 namespace {
 
 const std::vector<std::string> kInterfaces = {"rmnet0", "wlan0", "sealed0"};
 
-FakeProcSysNet& makeProc() {
-    static FakeProcSysNet proc;
-    proc.addKnob("rmnet0");
+FakeProc& makeProc() {
+    static FakeProc proc;
+    proc.addKnobs("rmnet0", "0", "0");
     proc.addKnob("wlan0");
     proc.addSealedKnob("sealed0");
     return proc;
@@ -51,6 +53,17 @@ int anyLambda(FuzzedDataProvider& data) {
                               : data.ConsumeIntegral<int>();
 }
 
+std::optional<int> anyQueue(FuzzedDataProvider& data) {
+    switch (data.ConsumeIntegralInRange(0, 2)) {
+        case 0:
+            return std::nullopt;
+        case 1:
+            return data.ConsumeIntegralInRange<int>(-1, 2);
+        default:
+            return data.ConsumeIntegral<int>();
+    }
+}
+
 std::string anyKnob(FuzzedDataProvider& data) {
     return data.ConsumeBool() ? std::to_string(anyLambda(data)) + "\n"
                               : data.ConsumeRandomLengthString(40);
@@ -59,9 +72,9 @@ std::string anyKnob(FuzzedDataProvider& data) {
 }  // namespace
 
 // What a client of IOemNetd may send, and what the kernel's files may hold. A call leaves what it
-// was asked for, or what was there.
+// was asked for, or what was there. Of the interfaces, rmnet0 alone has a queue.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-    static FakeProcSysNet& proc = makeProc();
+    static FakeProc& proc = makeProc();
     FuzzedDataProvider data(bytes, size);
     proc.write("rmnet0", anyKnob(data));
     proc.write("wlan0", anyKnob(data));
@@ -70,17 +83,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     for (int calls = 0; calls < 8 && data.remaining_bytes() > 0; calls++) {
         std::map<std::string, std::string> before;
         for (const auto& ifName : kInterfaces) before[ifName] = proc.read(ifName);
+        std::string queue = proc.readQueue("rmnet0");
         std::vector<DrwaLambda> lambdas;
         std::vector<std::string> ifNames;
         for (int i = data.ConsumeIntegralInRange(0, 4); i > 0; i--) {
-            lambdas.push_back({anyName(data), anyLambda(data)});
+            lambdas.push_back({anyName(data), anyLambda(data), anyQueue(data)});
             ifNames.push_back(lambdas.back().ifName);
         }
         const auto set = controller.setLambdas(lambdas);
         if (set.ok()) {
-            for (const auto& [ifName, lambda] : lambdas) {
+            for (const auto& [ifName, lambda, wantedQueue] : lambdas) {
                 CHECK_EQ(proc.read(ifName), std::to_string(lambda));
                 before.erase(ifName);
+                if (wantedQueue) queue = std::to_string(*wantedQueue);
             }
         } else {
             CHECK_GT(set.error().code(), 0);
@@ -90,6 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
             const std::string now = proc.read(ifName);
             if (now != content) CHECK_EQ(std::stoi(now), std::stoi(content));
         }
+        CHECK_EQ(proc.readQueue("rmnet0"), queue);
         const auto got = controller.getLambdas(ifNames);
         CHECK(got.ok() || got.error().code() > 0);
         if (set.ok() && !lambdas.empty()) {
@@ -103,5 +119,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     CHECK_EQ(controller.reset().error().code(), EPERM);
     CHECK_EQ(proc.read("rmnet0"), "0");
     CHECK_EQ(proc.read("wlan0"), "0");
+    CHECK_EQ(proc.readQueue("rmnet0"), "0");
+
+    const auto counters = parseDrwaCounters(data.ConsumeRemainingBytesAsString());
+    if (!counters.ok()) {
+        CHECK_EQ(counters.error().code(), EPROTO);
+        return 0;
+    }
+    for (const auto& counted : *counters) {
+        for (const auto& line : toLines(counted)) CHECK(!line.empty());
+    }
     return 0;
 }

@@ -26,7 +26,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "FakeProcSysNet.h"
+#include "FakeProc.h"
 
 using android::base::Error;
 using android::base::Result;
@@ -42,11 +42,12 @@ namespace android {
 namespace net {
 
 bool operator==(const DrwaLambda& a, const DrwaLambda& b) {
-    return a.ifName == b.ifName && a.lambda == b.lambda;
+    return a.ifName == b.ifName && a.lambda == b.lambda && a.queue == b.queue;
 }
 
 void PrintTo(const DrwaLambda& lambda, std::ostream* out) {
     *out << lambda.ifName << "=" << lambda.lambda;
+    if (lambda.queue) *out << "@" << *lambda.queue;
 }
 
 class DrwaControllerTest : public testing::Test {
@@ -105,7 +106,7 @@ class DrwaControllerTest : public testing::Test {
         return socket;
     }
 
-    FakeProcSysNet mProc;
+    FakeProc mProc;
     uint64_t mReceivedBytes = 0;
     milliseconds mNow{0};
     int mSocketsError = 0;
@@ -132,6 +133,49 @@ TEST_F(DrwaControllerTest, SetsSeveralInterfaces) {
     EXPECT_EQ(mProc.read("rmnet0"), "125");
     EXPECT_EQ(mProc.read("v4-rmnet0"), "1000");
     EXPECT_EQ(mProc.read("wlan0"), "0");
+}
+
+TEST_F(DrwaControllerTest, SetsQueues) {
+    mProc.addKnobs("rmnet1", "0\n", "0\n");
+    mProc.addKnobs("v4-rmnet1", "125\n", "101\n");
+    ASSERT_TRUE(mController.setLambdas({{"rmnet1", 125, 100}, {"v4-rmnet1", 0, 0}}).ok());
+    EXPECT_EQ(mProc.read("rmnet1"), "125");
+    EXPECT_EQ(mProc.readQueue("rmnet1"), "100");
+    EXPECT_EQ(mProc.read("v4-rmnet1"), "0");
+    EXPECT_EQ(mProc.readQueue("v4-rmnet1"), "0");
+    ASSERT_TRUE(mController.setLambdas({{"rmnet1", 0}}).ok());
+    EXPECT_EQ(mProc.readQueue("rmnet1"), "100");
+    auto lambdas = mController.getLambdas({"rmnet1", "rmnet0"});
+    ASSERT_TRUE(lambdas.ok());
+    EXPECT_THAT(*lambdas, ElementsAre(DrwaLambda{"rmnet1", 0, 100}, DrwaLambda{"rmnet0", 0}));
+}
+
+TEST_F(DrwaControllerTest, QueueThatCannotBe) {
+    mProc.addKnobs("rmnet1", "0\n", "0\n");
+    expectRefused({{"wlan0", 200}, {"rmnet1", 150, -1}}, EINVAL, "rmnet1: queue -1 is negative");
+    // Here the kernel knows none.
+    expectRefused({{"wlan0", 200}, {"rmnet0", 150, 100}}, ENOENT, "Cannot read queue of rmnet0");
+}
+
+// The interface is on only while it is in its queue, so that the order is told by what is left.
+TEST_F(DrwaControllerTest, QueueIsThereAsLongAsLambda) {
+    mProc.addKnobs("rmnet1", "0\n", "0\n");
+    mProc.sealQueue("rmnet1");
+    EXPECT_EQ(mController.setLambdas({{"rmnet1", 150, 100}}).error().code(), EPERM);
+    // lambda was not written yet, or it had no end of line now.
+    EXPECT_EQ(mProc.read("rmnet1"), "0\n");
+    mProc.write("rmnet1", "150\n");
+    EXPECT_EQ(mController.setLambdas({{"rmnet1", 0, 0}}).error().code(), EPERM);
+    // It was, and came back.
+    EXPECT_EQ(mProc.read("rmnet1"), "150");
+}
+
+TEST_F(DrwaControllerTest, FormerQueuesComeBackWhenAWriteFails) {
+    mProc.addKnobs("rmnet1", "150\n", "7\n");
+    mProc.addSealedKnob("rmnet2");
+    EXPECT_FALSE(mController.setLambdas({{"rmnet1", 200, 100}, {"rmnet2", 150}}).ok());
+    EXPECT_EQ(mProc.read("rmnet1"), "150");
+    EXPECT_EQ(mProc.readQueue("rmnet1"), "7");
 }
 
 TEST_F(DrwaControllerTest, SetsNothingWhenAskedForNothing) {
@@ -263,8 +307,9 @@ TEST_F(DrwaControllerTest, GetsAllThatHaveLambdaByName) {
 }
 
 TEST_F(DrwaControllerTest, ResetSwitchesAllOff) {
-    mProc.addKnob("rmnet1", "1000\n");
+    mProc.addKnobs("rmnet1", "1000\n", "100\n");
     ASSERT_TRUE(mController.reset().ok());
+    EXPECT_EQ(mProc.readQueue("rmnet1"), "0");
     for (const char* ifName : {"rmnet0", "v4-rmnet0", "wlan0", "rmnet1"}) {
         EXPECT_EQ(mProc.read(ifName), "0") << ifName;
     }
@@ -359,6 +404,27 @@ TEST_F(DrwaControllerTest, DumpCountsCalls) {
     EXPECT_FALSE(mController.setLambdas({{"rmnet0", 50}}).ok());
     EXPECT_THAT(dump(), AllOf(Contains("  setLambdas: 1 done, 1 refused"),
                               Contains(HasSubstr("last refusal: rmnet0: lambda 50"))));
+}
+
+TEST_F(DrwaControllerTest, DumpShowsQueuesAndCounters) {
+    mProc.addKnobs("rmnet1", "125\n", "100\n");
+    mProc.writeCounters("rmnet1 sockets=1 rounds=2 capped=3 delay_us=0,2,0 rtt_us=0,0,2\n");
+    mSocketInterfaces = {"rmnet1"};
+    mReceivedBytes = 70'000;
+    const auto lines = dump();
+    const auto rmnet1 = std::find(lines.begin(), lines.end(), "    rmnet1 lambda=125 queue=100");
+    ASSERT_GT(lines.end() - rmnet1, 4);
+    EXPECT_EQ(rmnet1[1], "      connections=1 rounds=2 capped=3");
+    EXPECT_EQ(rmnet1[2], "      queueing delay: p50<2.0ms p95<2.0ms p99<2.0ms");
+    EXPECT_EQ(rmnet1[3], "      RTT without it: p50>=2.0ms p95>=2.0ms p99>=2.0ms");
+    EXPECT_THAT(rmnet1[4], HasSubstr("192.0.2.1:40000 from"));
+}
+
+TEST_F(DrwaControllerTest, CountersThatMakeNoSense) {
+    mProc.writeCounters("rmnet0 rounds=x\n");
+    EXPECT_EQ(mController.readCounters().error().code(), EPROTO);
+    EXPECT_THAT(dump(), AllOf(Contains(HasSubstr("What the kernel counted is no number: rounds=x")),
+                              Contains("    wlan0 lambda=150")));
 }
 
 TEST_F(DrwaControllerTest, DumpWithoutSocketsShowsTheRest) {

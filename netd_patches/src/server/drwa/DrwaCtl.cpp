@@ -20,6 +20,9 @@
 
 #include <getopt.h>
 
+#include <algorithm>
+#include <optional>
+
 #include <android-base/parseint.h>
 #include <json/json.h>
 
@@ -35,12 +38,13 @@ namespace {
 
 constexpr char kHelp[] =
         R"(Usage: drwactl [--json] show [INTERFACE...]
-       drwactl set INTERFACE=LAMBDA...
+       drwactl set INTERFACE=LAMBDA[@QUEUE]...
        drwactl [--json] [--interval MS] watch [INTERFACE...]
 
 Shows and sets what the kernel holds the receive windows of TCP connections to.
 
-  show   lambda of the interfaces, by default of all
+  show   lambda of the interfaces, by default of all, their queue, and what the
+         kernel has counted there
   set    lambda of all the interfaces, or of none and an error. Needs root. For
          experiments: the framework sets it anew when a network changes.
   watch  show, and with it the connections that receive the most, until Ctrl-C
@@ -48,9 +52,22 @@ Shows and sets what the kernel holds the receive windows of TCP connections to.
 LAMBDA and "lambda" are in hundredths of the path's bandwidth-delay product:
 0 is off, else it is from 100 to 1000. The kernel's default is 0.
 
+QUEUE and "queue" tell which interfaces share a queue of the radio's: those
+with the same number. 0 is a queue of its own, and the kernel's default.
+Without @QUEUE, set leaves it as it is. A kernel with older patches knows none.
+
+What is counted, since the interface came: the connections that came under
+control, their rounds of about an RTT each, and the segments that offered less
+than they would have ("capped"). Of the rounds, percentiles of the time that
+packets waited in queues, and of the RTT without that. The kernel counts in
+bins, so that a percentile is told by the edge of its bin.
+
   --interval MS  milliseconds from one look to the next, from 10; default: 1000
   --json         one JSON value in a line instead of text; each look is a line.
                  Rates are in bits/s, windows in bytes, times in microseconds.
+                 Histograms have the count of each bin, "bin_start_us" where the
+                 bins begin. "queue" and "counters" are null where the kernel
+                 has none.
   --help         this text
 
 Of a connection's RTT there is the average and the least, of the time that its
@@ -83,14 +100,47 @@ Json::Value toJson(const DrwaFlow& flow) {
     return value;
 }
 
-Json::Value toJson(const std::vector<DrwaLambda>& lambdas, const std::vector<DrwaFlow>& flows) {
+// All that there is to tell, of one moment.
+struct Look {
+    std::vector<DrwaLambda> lambdas;
+    std::vector<DrwaCounters> counters;
+    std::vector<DrwaFlow> flows = {};
+};
+
+Json::Value toJson(const std::vector<uint64_t>& bins) {
+    Json::Value value(Json::arrayValue);
+    for (const uint64_t count : bins) value.append(Json::UInt64{count});
+    return value;
+}
+
+Json::Value toJson(const DrwaCounters& counters) {
+    Json::Value value;
+    value["sockets"] = Json::UInt64{counters.sockets};
+    value["rounds"] = Json::UInt64{counters.rounds};
+    value["capped"] = Json::UInt64{counters.capped};
+    value["delay_rounds"] = toJson(counters.delayRounds);
+    value["rtt_rounds"] = toJson(counters.rttRounds);
+    std::vector<uint64_t> starts;
+    while (starts.size() < std::max(counters.delayRounds.size(), counters.rttRounds.size())) {
+        starts.push_back(drwaBinStartUs(starts.size()));
+    }
+    value["bin_start_us"] = toJson(starts);
+    return value;
+}
+
+Json::Value toJson(const Look& look) {
     Json::Value interfaces(Json::arrayValue);
-    for (const auto& [ifName, lambda] : lambdas) {
+    for (const auto& [ifName, lambda, queue] : look.lambdas) {
         Json::Value value;
         value["interface"] = ifName;
         value["lambda"] = lambda;
+        value["queue"] = queue ? Json::Value(*queue) : Json::Value();
+        value["counters"] = Json::Value();
+        for (const DrwaCounters& counters : look.counters) {
+            if (counters.ifName == ifName) value["counters"] = toJson(counters);
+        }
         value["connections"] = Json::Value(Json::arrayValue);
-        for (const DrwaFlow& flow : flows) {
+        for (const DrwaFlow& flow : look.flows) {
             if (flow.socket.ifName == ifName) value["connections"].append(toJson(flow));
         }
         interfaces.append(value);
@@ -98,44 +148,60 @@ Json::Value toJson(const std::vector<DrwaLambda>& lambdas, const std::vector<Drw
     return interfaces;
 }
 
-void print(const Options& options, const std::vector<DrwaLambda>& lambdas,
-           const std::vector<DrwaFlow>& flows, std::ostream& out) {
+void print(const Options& options, const Look& look, std::ostream& out) {
     if (options.json) {
         Json::StreamWriterBuilder builder;
         builder["indentation"] = "";
-        out << Json::writeString(builder, toJson(lambdas, flows)) << std::endl;
+        out << Json::writeString(builder, toJson(look)) << std::endl;
         return;
     }
-    for (const std::string& line : DrwaController::format(lambdas, flows)) out << line << "\n";
+    for (const auto& line : DrwaController::format(look.lambdas, look.counters, look.flows)) {
+        out << line << "\n";
+    }
     out << std::flush;
+}
+
+// Takes INTERFACE=LAMBDA[@QUEUE]. A name may have both signs, and the numbers have none.
+std::optional<DrwaLambda> parseSetting(const std::string& word) {
+    DrwaLambda setting;
+    const size_t equals = word.rfind('=');
+    if (equals == std::string::npos) return std::nullopt;
+    setting.ifName = word.substr(0, equals);
+    const size_t at = word.find('@', equals);
+    const size_t lambdaLength = at == std::string::npos ? at : at - equals - 1;
+    if (!ParseInt(word.substr(equals + 1, lambdaLength), &setting.lambda)) return std::nullopt;
+    if (at == std::string::npos) return setting;
+    int queue;
+    if (!ParseInt(word.substr(at + 1), &queue)) return std::nullopt;
+    setting.queue = queue;
+    return setting;
 }
 
 Result<std::vector<DrwaLambda>> parseSettings(const std::vector<std::string>& words) {
     std::vector<DrwaLambda> lambdas;
     for (const std::string& word : words) {
-        const size_t equals = word.find('=');
-        int lambda;
-        if (equals == std::string::npos || !ParseInt(word.substr(equals + 1), &lambda)) {
-            return Error() << "\"" << word << "\" is not INTERFACE=LAMBDA";
-        }
-        lambdas.push_back({word.substr(0, equals), lambda});
+        const auto setting = parseSetting(word);
+        if (!setting) return Error() << "\"" << word << "\" is not INTERFACE=LAMBDA[@QUEUE]";
+        lambdas.push_back(*setting);
     }
-    if (lambdas.empty()) return Error() << "set needs INTERFACE=LAMBDA";
+    if (lambdas.empty()) return Error() << "set needs INTERFACE=LAMBDA[@QUEUE]";
     return lambdas;
 }
 
-Result<std::vector<DrwaLambda>> getSome(const DrwaController& controller,
-                                        const std::vector<std::string>& ifNames) {
+Result<Look> look(const DrwaController& controller, const std::vector<std::string>& ifNames) {
     auto lambdas = controller.getLambdas(ifNames);
-    if (lambdas.ok() && lambdas->empty()) return Error() << "This kernel has no DRWA";
-    return lambdas;
+    if (!lambdas.ok()) return lambdas.error();
+    if (lambdas->empty()) return Error() << "This kernel has no DRWA";
+    auto counters = controller.readCounters();
+    if (!counters.ok()) return counters.error();
+    return Look{*lambdas, *counters};
 }
 
 Result<void> show(const Options& options, const std::vector<std::string>& ifNames,
                   const DrwaController& controller, std::ostream& out) {
-    auto lambdas = getSome(controller, ifNames);
-    if (!lambdas.ok()) return lambdas.error();
-    print(options, *lambdas, {}, out);
+    auto now = look(controller, ifNames);
+    if (!now.ok()) return now.error();
+    print(options, *now, out);
     return {};
 }
 
@@ -144,11 +210,12 @@ Result<void> watch(const Options& options, const std::vector<std::string>& ifNam
     auto before = controller.readSockets();
     if (!before.ok()) return before.error();
     while (wait(milliseconds(options.intervalMs))) {
-        auto lambdas = getSome(controller, ifNames);
-        if (!lambdas.ok()) return lambdas.error();
+        auto now = look(controller, ifNames);
+        if (!now.ok()) return now.error();
         auto after = controller.readSockets();
         if (!after.ok()) return after.error();
-        print(options, *lambdas, busiestDrwaFlows(*before, *after, DrwaController::kMaxFlows), out);
+        now->flows = busiestDrwaFlows(*before, *after, DrwaController::kMaxFlows);
+        print(options, *now, out);
         before = std::move(after);
     }
     return {};

@@ -27,7 +27,7 @@
 #include <gtest/gtest.h>
 #include <json/json.h>
 
-#include "FakeProcSysNet.h"
+#include "FakeProc.h"
 
 using android::base::Error;
 using android::base::Result;
@@ -74,7 +74,7 @@ class DrwaCtlTest : public testing::Test {
         EXPECT_EQ(mErr.str(), "drwactl: " + message + "; see drwactl --help\n");
     }
 
-    FakeProcSysNet mProc;
+    FakeProc mProc;
     uint64_t mReceivedBytes = 0;
     milliseconds mNow{0};
     int mLooks = 2;
@@ -108,9 +108,30 @@ TEST_F(DrwaCtlTest, ShowJson) {
     for (const auto& words : {std::vector<std::string>{"--json", "show"}, {"show", "--json"}}) {
         EXPECT_EQ(run(words), 0);
         EXPECT_EQ(mOut.str(),
-                  "[{\"connections\":[],\"interface\":\"rmnet0\",\"lambda\":0},"
-                  "{\"connections\":[],\"interface\":\"wlan0\",\"lambda\":150}]\n");
+                  "[{\"connections\":[],\"counters\":null,\"interface\":\"rmnet0\","
+                  "\"lambda\":0,\"queue\":null},"
+                  "{\"connections\":[],\"counters\":null,\"interface\":\"wlan0\","
+                  "\"lambda\":150,\"queue\":null}]\n");
     }
+}
+
+TEST_F(DrwaCtlTest, ShowQueueAndCounters) {
+    mProc.addKnobs("rmnet1", "125\n", "100\n");
+    mProc.writeCounters("rmnet1 sockets=1 rounds=5 capped=3 delay_us=4,1,0 rtt_us=0,0,5\n");
+    EXPECT_EQ(run({"show", "rmnet1"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "rmnet1 lambda=125 queue=100\n"
+              "  connections=1 rounds=5 capped=3\n"
+              "  queueing delay: p50<1.0ms p95<2.0ms p99<2.0ms\n"
+              "  RTT without it: p50>=2.0ms p95>=2.0ms p99>=2.0ms\n");
+    EXPECT_EQ(run({"--json", "show", "rmnet1"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "[{\"connections\":[],\"counters\":{\"bin_start_us\":[0,1024,2048],\"capped\":3,"
+              "\"delay_rounds\":[4,1,0],\"rounds\":5,\"rtt_rounds\":[0,0,5],\"sockets\":1},"
+              "\"interface\":\"rmnet1\",\"lambda\":125,\"queue\":100}]\n");
+    mProc.writeCounters("rmnet1 rounds=x\n");
+    EXPECT_EQ(run({"show"}), 1);
+    EXPECT_THAT(mErr.str(), StartsWith("drwactl: What the kernel counted is no number: rounds=x"));
 }
 
 TEST_F(DrwaCtlTest, Set) {
@@ -118,6 +139,20 @@ TEST_F(DrwaCtlTest, Set) {
     EXPECT_EQ(mOut.str() + mErr.str(), "");
     EXPECT_EQ(mProc.read("rmnet0"), "125");
     EXPECT_EQ(mProc.read("wlan0"), "0");
+}
+
+TEST_F(DrwaCtlTest, SetQueue) {
+    mProc.addKnobs("rmnet1", "0\n", "0\n");
+    mProc.addKnobs("a=b@c", "0\n", "7\n");
+    EXPECT_EQ(run({"set", "rmnet1=125@100", "a=b@c=150"}), 0);
+    EXPECT_EQ(mProc.read("rmnet1"), "125");
+    EXPECT_EQ(mProc.readQueue("rmnet1"), "100");
+    EXPECT_EQ(mProc.read("a=b@c"), "150");
+    EXPECT_EQ(mProc.readQueue("a=b@c"), "7\n");
+    EXPECT_EQ(run({"set", "rmnet1=125@-1"}), 1);
+    EXPECT_THAT(mErr.str(), StartsWith("drwactl: rmnet1: queue -1 is negative"));
+    EXPECT_EQ(run({"set", "rmnet0=125@100"}), 1);
+    EXPECT_EQ(mErr.str(), "drwactl: Cannot read queue of rmnet0: No such file or directory\n");
 }
 
 TEST_F(DrwaCtlTest, WhatTheKernelRefuses) {
@@ -185,9 +220,11 @@ TEST_F(DrwaCtlTest, WrongArguments) {
     expectUsage({"watch", "--interval"}, "\"--interval\" is no option, or lacks its value");
     expectUsage({"watch", "--interval=9"}, "\"9\" is no interval in ms, from 10");
     expectUsage({"watch", "--interval=1s"}, "\"1s\" is no interval in ms, from 10");
-    expectUsage({"set"}, "set needs INTERFACE=LAMBDA");
-    expectUsage({"set", "rmnet0"}, "\"rmnet0\" is not INTERFACE=LAMBDA");
-    expectUsage({"set", "rmnet0=1.5"}, "\"rmnet0=1.5\" is not INTERFACE=LAMBDA");
+    expectUsage({"set"}, "set needs INTERFACE=LAMBDA[@QUEUE]");
+    for (const char* word :
+         {"rmnet0", "rmnet0=1.5", "rmnet0=", "rmnet0=125@", "rmnet0=125@x", "rmnet0=@100"}) {
+        expectUsage({"set", word}, std::string("\"") + word + "\" is not INTERFACE=LAMBDA[@QUEUE]");
+    }
 }
 
 TEST_F(DrwaCtlTest, HelpGivesUnits) {

@@ -30,6 +30,9 @@ public abstract class DrwaHostTestCase extends BaseHostJUnit4Test {
 
     static final String KNOB = "tcp_drwa_lambda";
 
+    /** Beside it; a kernel with an older series has none. */
+    static final String QUEUE = "tcp_drwa_queue";
+
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 60;
     private static final long POLL_MS = 500;
@@ -66,6 +69,14 @@ public abstract class DrwaHostTestCase extends BaseHostJUnit4Test {
             if (!path.isEmpty()) found.add(path.substring(CONF.length(), path.lastIndexOf('/')));
         }
         return found;
+    }
+
+    boolean areQueuesInKernel() throws Exception {
+        return !shell("find " + CONF + " -name " + QUEUE).isEmpty();
+    }
+
+    int getQueue(String iface) throws Exception {
+        return Integer.parseInt(shell("cat " + CONF + iface + "/" + QUEUE).trim());
     }
 
     int getKnob(String iface) throws Exception {

@@ -30,13 +30,18 @@ public class DumpsysTest extends DrwaHostTestCase {
     public void netdTellsWhatTheKernelHolds() throws Exception {
         final String dump = shell("dumpsys netd");
         assumeTrue("this netd has no part of DRWA", dump.contains("DrwaController"));
-        final Map<String, Integer> told = new TreeMap<>();
-        final Matcher line = Pattern.compile("\n +(\\S+) lambda=(\\d+)\n").matcher(dump + "\n");
+        final Map<String, String> told = new TreeMap<>();
+        final Matcher line =
+                Pattern.compile("\n +(\\S+) (lambda=\\d+(?: queue=\\d+)?)\n").matcher(dump + "\n");
         for (int start = 0; line.find(start); start = line.end() - 1) {
-            told.put(line.group(1), Integer.parseInt(line.group(2)));
+            told.put(line.group(1), line.group(2));
         }
-        final Map<String, Integer> held = new TreeMap<>();
-        for (String iface : getInterfaces()) held.put(iface, getKnob(iface));
+        final boolean queues = areQueuesInKernel();
+        final Map<String, String> held = new TreeMap<>();
+        for (String iface : getInterfaces()) {
+            final String queue = queues ? " queue=" + getQueue(iface) : "";
+            held.put(iface, "lambda=" + getKnob(iface) + queue);
+        }
         assertEquals(dump, held, told);
     }
 

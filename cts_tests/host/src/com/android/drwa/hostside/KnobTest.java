@@ -5,6 +5,7 @@ package com.android.drwa.hostside;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assume.assumeTrue;
 
 import java.util.List;
 import java.util.Set;
@@ -13,7 +14,7 @@ import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
 
-/** The kernel's file: whose it is, who may write it, and what it takes. */
+/** The kernel's files: whose they are, who may write them, and what they take. */
 public class KnobTest extends DrwaHostTestCase {
     /** An interface that no network uses. */
     private static final String IFACE = "drwatest0";
@@ -93,6 +94,37 @@ public class KnobTest extends DrwaHostTestCase {
             assertNotEquals(value, 0, write(value));
             assertEquals(value, 150, getKnob(IFACE));
         }
+    }
+
+    private int writeQueue(String value) throws Exception {
+        return run("echo '" + value + "' >" + CONF + IFACE + "/" + QUEUE).getExitCode();
+    }
+
+    @Test
+    public void queueIsBesideIt() throws Exception {
+        assumeTrue("this kernel knows λ alone, and no queues", areQueuesInKernel());
+        for (String name : getInterfaces()) {
+            final String path = CONF + name + "/" + QUEUE;
+            assertEquals(name, "644 0 0", shell("stat -c '%a %u %g' " + path).trim());
+        }
+        for (String name : NO_INTERFACES) {
+            assertNotEquals(name, 0, (int) run("cat " + CONF + name + "/" + QUEUE).getExitCode());
+        }
+    }
+
+    @Test
+    public void queueIsAnyNumberFromZero() throws Exception {
+        assumeTrue("this kernel knows λ alone, and no queues", areQueuesInKernel());
+        assertEquals(0, getQueue(IFACE));
+        for (String value : new String[] {"1", "100", "65535", "2147483647", "0", "101"}) {
+            assertEquals(value, 0, writeQueue(value));
+            assertEquals(value, "" + getQueue(IFACE));
+        }
+        for (String value : new String[] {"-1", "2147483648", "4294967396", "1.5", "x", "-"}) {
+            assertNotEquals(value, 0, writeQueue(value));
+            assertEquals(value, 101, getQueue(IFACE));
+        }
+        assertEquals(0, getKnob(IFACE));
     }
 
     @Test

@@ -29,4 +29,11 @@ parcelable DrwaLambdaParcel {
 
     /** In hundredths of a bandwidth-delay product, 100 to 1000; 0: off. */
     int lambda;
+
+    /**
+     * Interfaces with the same number above 0 share a queue of the radio's, 0: this one has its
+     * own. When it is set, -1 leaves it as it is; when it is read, -1 says that the kernel knows no
+     * queues.
+     */
+    int queue = -1;
 }

@@ -16,8 +16,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 
-#ifndef FAKE_PROC_SYS_NET_H
-#define FAKE_PROC_SYS_NET_H
+#ifndef FAKE_PROC_H
+#define FAKE_PROC_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,11 +38,13 @@
 namespace android {
 namespace net {
 
-// A folder like /proc/sys/net, with the interfaces that a test gives it.
-class FakeProcSysNet {
+// A folder like /proc, with the interfaces that a test gives it.
+class FakeProc {
   public:
-    FakeProcSysNet() {
-        CHECK_EQ(mkdir(ipv4().c_str(), 0755), 0);
+    FakeProc() {
+        for (const char* folder : {"/net", "/sys", "/sys/net", "/sys/net/ipv4"}) {
+            CHECK_EQ(mkdir((path() + folder).c_str(), 0755), 0);
+        }
         CHECK_EQ(mkdir(conf("").c_str(), 0755), 0);
         for (const char* name : {"all", "default", "lo"}) addInterface(name);
     }
@@ -55,9 +57,23 @@ class FakeProcSysNet {
         CHECK(base::WriteStringToFile("0\n", conf(ifName) + "/forwarding"));
     }
 
+    // An interface as on a kernel that knows lambda alone, and no queues.
     void addKnob(const std::string& ifName, const std::string& content = "0\n") {
         addInterface(ifName);
         write(ifName, content);
+    }
+
+    void addKnobs(const std::string& ifName, const std::string& lambda, const std::string& queue) {
+        addKnob(ifName, lambda);
+        CHECK(base::WriteStringToFile(queue, queueKnob(ifName)));
+    }
+
+    // A queue that can be read, and refuses to be written with EPERM, even by root.
+    void sealQueue(const std::string& ifName) {
+        const std::string content = readQueue(ifName);
+        CHECK_EQ(unlink(queueKnob(ifName).c_str()), 0);
+        linkToMemory(ifName + "'s queue", queueKnob(ifName), content);
+        seal(ifName + "'s queue");
     }
 
     // A knob that can be read, and refuses to be written with EPERM, even by root.
@@ -69,11 +85,7 @@ class FakeProcSysNet {
     // A knob that seal() makes such a one.
     void addSealableKnob(const std::string& ifName, const std::string& content = "0\n") {
         addInterface(ifName);
-        auto& fd = mSealable[ifName];
-        fd.reset(memfd_create("sealable", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-        CHECK(base::WriteStringToFd(content, fd));
-        const std::string target = "/proc/self/fd/" + std::to_string(fd.get());
-        CHECK_EQ(symlink(target.c_str(), knob(ifName).c_str()), 0);
+        linkToMemory(ifName, knob(ifName), content);
     }
 
     void seal(const std::string& ifName) {
@@ -115,6 +127,7 @@ class FakeProcSysNet {
 
     void removeInterface(const std::string& ifName) {
         unlink(knob(ifName).c_str());
+        unlink(queueKnob(ifName).c_str());
         unlink((conf(ifName) + "/forwarding").c_str());
         CHECK_EQ(rmdir(conf(ifName).c_str()), 0);
     }
@@ -133,10 +146,35 @@ class FakeProcSysNet {
         return content;
     }
 
+    // What a knob of the queue holds; empty without it.
+    std::string readQueue(const std::string& ifName) const {
+        std::string content;
+        base::ReadFileToString(queueKnob(ifName), &content, true /* follow_symlinks */);
+        return content;
+    }
+
+    void writeCounters(const std::string& content) {
+        CHECK(base::WriteStringToFile(content, path() + "/net/tcp_drwa"));
+    }
+
   private:
-    std::string ipv4() const { return mFolder.path + std::string("/ipv4"); }
-    std::string conf(const std::string& ifName) const { return ipv4() + "/conf/" + ifName; }
+    std::string conf(const std::string& ifName) const {
+        return path() + "/sys/net/ipv4/conf/" + ifName;
+    }
     std::string knob(const std::string& ifName) const { return conf(ifName) + "/tcp_drwa_lambda"; }
+    std::string queueKnob(const std::string& ifName) const {
+        return conf(ifName) + "/tcp_drwa_queue";
+    }
+
+    // Makes a file of what seal() finds by |name|.
+    void linkToMemory(const std::string& name, const std::string& file,
+                      const std::string& content) {
+        auto& fd = mSealable[name];
+        fd.reset(memfd_create("sealable", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+        CHECK(base::WriteStringToFd(content, fd));
+        const std::string target = "/proc/self/fd/" + std::to_string(fd.get());
+        CHECK_EQ(symlink(target.c_str(), file.c_str()), 0);
+    }
 
     TemporaryDir mFolder;
     std::map<std::string, base::unique_fd> mSealable;
@@ -146,4 +184,4 @@ class FakeProcSysNet {
 }  // namespace net
 }  // namespace android
 
-#endif  // FAKE_PROC_SYS_NET_H
+#endif  // FAKE_PROC_H
