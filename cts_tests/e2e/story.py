@@ -28,6 +28,8 @@ HERE = Path(__file__).resolve().parent
 VENDOR_XML = drwasystem.TOP / "frameworks" / "carrier" / "vendor.xml"
 
 LTE, WIFI, CLAT = "rmnet0", "wlan0", "v4-rmnet0"
+# Of a VPN over LTE, and of the second SIM; no packet goes over them
+VPN, SECOND = "tun0", "rmnet1"
 # What CLAT's device is called once another one has its name
 FORMER_CLAT = "v4-former"
 # Where LTE's device is while the modem restarts: for the phone it is gone, and comes as a new one.
@@ -64,6 +66,8 @@ class Step:
     lambdas: dict[str, int | None]
     # What dumpsys says of interfaces
     says: tuple[str, ...]
+    # The queues of those that are on
+    queues: dict[str, int] = field(default_factory=dict)
     # How long the queue needs to show what has changed
     settle_s: int = SETTLE_S
 
@@ -97,7 +101,13 @@ STEPS = (
         "The carrier is identified; its XML says λ = 1.50. The download goes on.",
         ("phone: telephony sim 1 cid=2018 mcc=405 mnc=840",),
         {LTE: 150, CLAT: 150, WIFI: 0},
-        (f"{LTE} λ=1.50: carrier 2018", f"{CLAT} λ=1.50: carrier 2018"),
+        (
+            f"{LTE} λ=1.50: carrier 2018",
+            f"queue 100, shared with {CLAT}",
+            f"{CLAT} λ=1.50: carrier 2018",
+            f"queue 100, shared with {LTE}",
+        ),
+        {LTE: 100, CLAT: 100},
     ),
     Step(
         35,
@@ -112,6 +122,7 @@ STEPS = (
         ),
         {LTE: 150, CLAT: 150, WIFI: 0},
         (f"{LTE} λ=1.50: carrier 2018", f"{WIFI} off: wifi"),
+        {LTE: 100, CLAT: 100},
     ),
     Step(
         45,
@@ -136,7 +147,8 @@ STEPS = (
             f"probe {LTE}",
         ),
         {LTE: 150, CLAT: 150, WIFI: 0},
-        (f"{LTE} λ=1.50: carrier 2018",),
+        (f"{LTE} λ=1.50: carrier 2018", f"queue 102, shared with {CLAT}"),
+        {LTE: 102, CLAT: 102},
     ),
     Step(
         75,
@@ -146,6 +158,7 @@ STEPS = (
         ("phone: telephony xml update.xml",),
         {LTE: 300, CLAT: 300, WIFI: 0},
         (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018", SUPERSEDED),
+        {LTE: 102, CLAT: 102},
     ),
     Step(
         90,
@@ -169,6 +182,7 @@ STEPS = (
         ("phone: settings delete global drwa_enabled",),
         {LTE: 300, CLAT: 300, WIFI: 0},
         ("DRWA: enabled", f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+        {LTE: 102, CLAT: 102},
         settle_s=12,
     ),
     Step(
@@ -192,6 +206,7 @@ STEPS = (
         ("phone: device_config delete tethering drwa",),
         {LTE: 300, CLAT: 300, WIFI: 0},
         ("DRWA: enabled", f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+        {LTE: 102, CLAT: 102},
     ),
     Step(
         120,
@@ -211,6 +226,7 @@ STEPS = (
             f"{LTE} λ=3.00: carrier 2018, not written: no such interface",
             f"{CLAT} λ=3.00: carrier 2018",
         ),
+        {CLAT: 102},
     ),
     Step(
         122,
@@ -227,21 +243,54 @@ STEPS = (
             f"probe {LTE}",
         ),
         {LTE: 300, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
-        (f"{LTE} λ=3.00: carrier 2018", f"{CLAT} λ=3.00: carrier 2018"),
+        (
+            f"{LTE} λ=3.00: carrier 2018",
+            f"queue 102, shared with {CLAT}",
+            f"{CLAT} λ=3.00: carrier 2018",
+            f"queue 102, shared with {LTE}",
+        ),
+        {LTE: 102, CLAT: 102},
+    ),
+    Step(
+        133,
+        "VPN, second SIM",
+        "VPN, second SIM",
+        "A VPN over LTE comes, and a network of the second SIM, whose carrier is the same. The "
+        "download goes on.",
+        (
+            "phone: telephony sim 3 cid=2018 mcc=405 mnc=840",
+            f"phone: network connect 104 vpn:cellular:102 {VPN}",
+            f"phone: network connect 105 cellular:3 {SECOND}",
+        ),
+        {LTE: 300, CLAT: 300, VPN: 300, SECOND: 300, WIFI: 0},
+        (
+            f"{LTE} λ=3.00: carrier 2018",
+            f"queue 102, shared with {VPN}, {CLAT}",
+            f"{SECOND} λ=3.00: carrier 2018",
+            "queue 105",
+            f"{VPN} λ=3.00: over network 102 (carrier 2018)",
+            f"queue 102, shared with {LTE}, {CLAT}",
+            f"{CLAT} λ=3.00: carrier 2018",
+            f"queue 102, shared with {LTE}, {VPN}",
+        ),
+        {LTE: 102, CLAT: 102, VPN: 102, SECOND: 105},
     ),
     Step(
         137,
         "SIM swap",
         "SIM without DRWA",
-        "A SIM of a carrier that never asked for DRWA, with the next download.",
+        "The VPN and the second SIM go. In the first one's place is a SIM of a carrier that never "
+        "asked for DRWA, with the next download.",
         (
             "hangup",
+            "phone: network lose 104",
+            "phone: network lose 105",
             "phone: network lose 102",
             "phone: telephony sim 2 cid=1 mcc=310 mnc=260",
             f"phone: network connect 103 cellular:2 {LTE} {CLAT}",
             f"download {LTE}",
         ),
-        {LTE: 0, CLAT: 0, WIFI: 0},
+        {LTE: 0, CLAT: 0, VPN: 0, SECOND: 0, WIFI: 0},
         (f"{LTE} off: carrier 1", f"{CLAT} off: carrier 1"),
     ),
     Step(
@@ -347,10 +396,11 @@ def _write_inputs(host: str, folder: Path) -> None:
         [
             network.setup_script(like),
             f"ip netns add {ELSEWHERE}",
-            f"ip -n phone link add {CLAT} type dummy",
+            *(f"ip -n phone link add {iface} type dummy" for iface in (CLAT, VPN, SECOND)),
             "ip netns exec phone /bin/sh -e -c '",
             # netd has died, and the kernel has kept this. netd is to reset it, not the policy.
             f"echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda",
+            f"echo 100 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_queue",
             drwasystem.START,
             "./watch &",
             "'",
@@ -406,7 +456,7 @@ class Story:
 
     @staticmethod
     def _watched(path: Path, start_us: int) -> dict[str, list[tuple[float, int | None]]]:
-        """The values of each interface and counter, with the instants when first seen."""
+        """What guest/watch wrote of each name, with the instants when first seen."""
         found: dict[str, list[tuple[float, int | None]]] = {}
         for line in path.read_text().splitlines():
             at, name, value = line.split()
@@ -465,7 +515,7 @@ class Story:
             judged.checks = self._judge(number)
 
     def _judge(self, number: int) -> list[Check]:
-        checks = [*self._knobs(number), *self._dumps(number)]
+        checks = [*self._knobs(number), *self._queues(number), *self._dumps(number)]
         wants: dict[str, Callable[[int], list[Check]]] = {
             "LTE, unidentified": self._fills_lte,
             "Carrier identified": self._governed,
@@ -500,6 +550,25 @@ class Story:
             )
         return checks
 
+    def _queues(self, number: int) -> list[Check]:
+        """The queue of each interface: as soon as λ, and as long."""
+        step = STEPS[number]
+        checks = []
+        for iface in step.lambdas:
+            wanted = None if step.lambdas[iface] is None else step.queues.get(iface, 0)
+            after = self.values(f"queue:{iface}", step.at_s + KNOB_MS / 1e3, _end_of(number))
+            got = " then ".join(_queue(value) for value in after) or "none"
+            what = f"queue of {iface}"
+            checks.append(
+                Check(
+                    what,
+                    f"{_queue(wanted)} within {KNOB_MS} ms",
+                    got,
+                    set(after) == {wanted},
+                )
+            )
+        return checks
+
     def _dumps(self, number: int) -> list[Check]:
         """dumpsys of the policy, its log of writes, and dumpsys of netd."""
         step, judged = STEPS[number], self.judged[number]
@@ -517,13 +586,35 @@ class Story:
                 WIFI not in writes and "errors: 0" in writes,
             ),
         ]
-        knobs = {iface: int(value) for iface, value in _KNOB.findall(judged.netd)}
-        got = ", ".join(
-            f"{iface} {_lambda(knobs[iface])}" for iface in step.lambdas if iface in knobs
-        )
-        same = all(knobs.get(iface) == wanted for iface, wanted in step.lambdas.items())
-        wanted = ", ".join(f"{iface} {_lambda(value)}" for iface, value in step.lambdas.items())
-        return [*checks, Check("dumpsys netd", wanted, got, same)]
+        knobs = {
+            iface: (int(value), int(queue)) for iface, value, queue in _KNOBS.findall(judged.netd)
+        }
+        wants = {
+            iface: (value, step.queues.get(iface, 0))
+            for iface, value in step.lambdas.items()
+            if value is not None
+        }
+        got = {iface: knobs[iface] for iface in step.lambdas if iface in knobs}
+        return [*checks, Check("dumpsys netd", _told(wants), _told(got), got == wants)]
+
+    def _counted(self, number: int) -> list[Check]:
+        """What netd tells of LTE's rounds since the interface came."""
+        told = _COUNTED.search(self.judged[number].netd)
+        delay, rtt = (float(edge) for edge in told.groups()) if told else (0.0, 0.0)
+        return [
+            Check(
+                "median queueing delay in the kernel's histogram",
+                f"below {4 * BASE_RTT_MS} ms",
+                f"below {delay} ms" if told else "none",
+                0 < delay <= 4 * BASE_RTT_MS,
+            ),
+            Check(
+                "median RTT without it",
+                f"below {BASE_RTT_MS} to {2 * BASE_RTT_MS} ms",
+                f"below {rtt} ms" if told else "none",
+                BASE_RTT_MS < rtt <= 2 * BASE_RTT_MS,
+            ),
+        ]
 
     def _fills_lte(self, number: int) -> list[Check]:
         rtt, window = self.rtt(number), self.window_kb(number)
@@ -539,6 +630,7 @@ class Story:
             _at_most("RTT", "ms", rtt, self.rtt(stock) / 3, self.rtt(stock)),
             _at_most("window", "kB", window, self.window_kb(stock) / 10, self.window_kb(stock)),
             self._uses_lte(number),
+            *self._counted(number),
         ]
 
     def _uses_lte(self, number: int) -> Check:
@@ -568,9 +660,17 @@ class Story:
         ]
 
     def _all_off(self, number: int) -> list[Check]:
-        ends = {name: changes[-1][1] for name, changes in self.watched.items() if ":" not in name}
-        on = [f"{name} {_lambda(value)}" for name, value in ends.items() if value]
-        return [Check("interfaces that are on at the end", "none", ", ".join(on) or "none", not on)]
+        ends = {name: changes[-1][1] for name, changes in self.watched.items()}
+        on = [
+            f"{name} {_lambda(value)}" for name, value in ends.items() if _is_lambda(name) and value
+        ]
+        shared = [
+            f"{name} {value}" for name, value in ends.items() if name.startswith("queue:") and value
+        ]
+        return [
+            Check("interfaces that are on at the end", "none", ", ".join(on) or "none", not on),
+            Check("queues at the end", "none", ", ".join(shared) or "none", not shared),
+        ]
 
     # --- For the report
 
@@ -593,7 +693,9 @@ class Story:
                 }
                 for number, judged in enumerate(self.judged)
             ],
-            "lambdas": {name: changes for name, changes in self.watched.items() if ":" not in name},
+            "lambdas": {
+                name: changes for name, changes in self.watched.items() if _is_lambda(name)
+            },
             "rtt": {
                 "t_s": [round(float(x), 4) for x in self.probe_s],
                 "ms": [round(float(x), 3) for x in self.rtt_ms],
@@ -619,7 +721,13 @@ class Story:
         return [(self.sample_s > begin) & (self.sample_s <= end) for begin, end in spans]
 
 
-_KNOB = re.compile(r"^ *(\S+) lambda=(\d+)$", re.MULTILINE)
+_KNOBS = re.compile(r"^ *(\S+) lambda=(\d+) queue=(\d+)$", re.MULTILINE)
+# The ends of the bins that the medians lie in, in ms
+_COUNTED = re.compile(
+    rf"^ *{LTE} lambda=.*\n *connections=.*\n"
+    r" *queueing delay: p50<(\S+)ms .*\n *RTT without it: p50<(\S+)ms ",
+    re.MULTILINE,
+)
 # A line of the policy's about an interface
 _LISTED = re.compile(r"^(?!DRWA:)\S+ (?:off:|λ=)", re.MULTILINE)
 
@@ -628,6 +736,24 @@ def _lambda(value: int | None) -> str:
     if value is None:
         return "gone"
     return f"{value / 100:.2f}" if value else "off"
+
+
+def _queue(value: int | None) -> str:
+    if value is None:
+        return "gone"
+    return str(value) if value else "its own"
+
+
+def _told(knobs: dict[str, tuple[int, int]]) -> str:
+    return ", ".join(
+        f"{iface} {_lambda(value)}" + (f" in {queue}" if queue else "")
+        for iface, (value, queue) in knobs.items()
+    )
+
+
+def _is_lambda(name: str) -> bool:
+    """Whether guest/watch means an interface's λ."""
+    return ":" not in name
 
 
 def _number(value: float, unit: str, decimals: int) -> str:

@@ -15,6 +15,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 namespace android {
 namespace net {
@@ -36,6 +37,14 @@ class DrwaKernelTest : public testing::Test {
         return values;
     }
 
+    std::vector<int> queues() {
+        std::vector<int> values;
+        auto all = mController.getLambdas({"dummy0", "rmnet0"});
+        EXPECT_TRUE(all.ok());
+        for (const DrwaLambda& one : *all) values.push_back(one.queue.value_or(-1));
+        return values;
+    }
+
     DrwaController mController;
 };
 
@@ -45,6 +54,26 @@ TEST_F(DrwaKernelTest, SetsAndResets) {
     EXPECT_THAT(lambdas(), ElementsAre(100, 1000));
     ASSERT_TRUE(mController.reset().ok());
     EXPECT_THAT(lambdas(), ElementsAre(0, 0));
+}
+
+TEST_F(DrwaKernelTest, SetsQueues) {
+    EXPECT_EQ(errorOfSetting({{"rmnet0", 150, 101}, {"dummy0", 0, 101}}), 0);
+    EXPECT_EQ(errorOfSetting({{"rmnet0", 200}}), 0);
+    EXPECT_EQ(errorOfSetting({{"rmnet0", 200, -1}}), EINVAL);
+    EXPECT_THAT(queues(), ElementsAre(101, 101));
+    ASSERT_TRUE(mController.reset().ok());
+    EXPECT_THAT(queues(), ElementsAre(0, 0));
+}
+
+TEST_F(DrwaKernelTest, CountersAreOfInterfacesThatHaveLambda) {
+    auto counters = mController.readCounters();
+    ASSERT_TRUE(counters.ok()) << counters.error().message();
+    EXPECT_THAT(*counters, UnorderedElementsAre(Field(&DrwaCounters::ifName, "dummy0"),
+                                                Field(&DrwaCounters::ifName, "rmnet0")));
+    for (const DrwaCounters& counted : *counters) {
+        EXPECT_GT(counted.delayRounds.size(), 1u);
+        EXPECT_EQ(counted.rttRounds.size(), counted.delayRounds.size());
+    }
 }
 
 TEST_F(DrwaKernelTest, ListsWhatTheKernelGoverns) {
@@ -73,12 +102,11 @@ TEST_F(DrwaKernelTest, DumpShowsTheDownload) {
     for (const bool rates : {false, true}) {
         std::vector<std::string> lines;
         mController.dump([&](const std::string& line) { lines.push_back(line); }, rates);
-        ASSERT_THAT(lines, Contains("    rmnet0 lambda=0"));
-        const auto rmnet0 = std::find(lines.begin(), lines.end(), "    rmnet0 lambda=0");
-        ASSERT_NE(rmnet0 + 1, lines.end());
-        EXPECT_THAT(*(rmnet0 + 1), HasSubstr("10.0.0.2:"));
-        EXPECT_THAT(*(rmnet0 + 1), HasSubstr("from 10.0.0.1:5001 uid=0 "));
-        EXPECT_THAT(*(rmnet0 + 1), HasSubstr(rates ? " rate=" : " received="));
+        ASSERT_THAT(lines, Contains("    rmnet0 lambda=0 queue=0"));
+        // The last of its interface's, which is the last.
+        EXPECT_THAT(lines.back(), HasSubstr("10.0.0.2:"));
+        EXPECT_THAT(lines.back(), HasSubstr("from 10.0.0.1:5001 uid=0 "));
+        EXPECT_THAT(lines.back(), HasSubstr(rates ? " rate=" : " received="));
     }
 }
 

@@ -57,14 +57,15 @@ watch stock
 kill $downloading
 # Until the queue is empty
 sleep 10
-phone ./drwactl set rmnet0=125 dummy0=200
+phone ./drwactl set rmnet0=125@100 dummy0=200@100
 download
 watch governed
-phone ./drwactl show
+phone ./drwactl show dummy0
+phone ./drwactl show rmnet0
 refused() {{ ! phone "$@"; }}
 refused ./drwactl set rmnet0=0 nosuch0=150
 refused setpriv --reuid 65534 --clear-groups ./drwactl set rmnet0=0
-phone setpriv --reuid 65534 --clear-groups ./drwactl show rmnet0
+phone setpriv --reuid 65534 --clear-groups ./drwactl show dummy0
 echo end of the script
 """
 
@@ -121,7 +122,7 @@ def test_controller(console: str, name: str) -> None:
 
 
 def looks(console: str, name: str) -> list[dict[str, Any]]:
-    """The download, as `drwactl watch` saw it in each of its looks before Ctrl-C."""
+    """rmnet0 with the download, as `drwactl watch` saw it in each of its looks before Ctrl-C."""
     found = re.search(rf"^{name} (.*)$", console, re.MULTILINE)
     assert found is not None
     decoder = json.JSONDecoder()
@@ -131,13 +132,15 @@ def looks(console: str, name: str) -> list[dict[str, Any]]:
         assert [one["interface"] for one in interfaces] == ["dummy0", "rmnet0"]
         assert interfaces[0]["connections"] == []
         assert len(interfaces[1]["connections"]) == 1
-        values.append(interfaces[1]["connections"][0])
+        values.append(interfaces[1])
         text = text[end:].strip()
     return values
 
 
 def test_watch(console: str, line: str) -> None:
-    stock, governed = looks(console, "stock"), looks(console, "governed")
+    stock, governed = (
+        [look["connections"][0] for look in looks(console, name)] for name in ("stock", "governed")
+    )
     assert len(stock) == len(governed) == 2
     for look in stock + governed:
         assert look["remote"] == "10.0.0.1:5001"
@@ -152,12 +155,39 @@ def test_watch(console: str, line: str) -> None:
     assert "watch: exit" not in console
 
 
+def test_counters(console: str) -> None:
+    """What the kernel counts while it is on: a round for each RTT, nearly all of a short queue."""
+    off, on = looks(console, "stock"), looks(console, "governed")
+    assert off[0]["counters"] == off[1]["counters"]
+    before, after = (look["counters"] for look in on)
+    assert [look["queue"] for look in off + on] == [0, 0, 100, 100]
+    starts_us = after["bin_start_us"]
+    assert starts_us[:3] == [0, 1024, 2048]
+    new = {
+        name: [b - a for a, b in zip(before[name], after[name], strict=True)]
+        for name in ("delay_rounds", "rtt_rounds")
+    }
+    rounds = after["rounds"] - before["rounds"]
+    # In the two seconds between the looks
+    assert rounds == pytest.approx(2000 / BASE_RTT_MS, rel=0.5)
+    for bins in new.values():
+        assert len(bins) == len(starts_us)
+        assert 0.8 * rounds <= sum(bins) <= rounds
+    assert sum(new["delay_rounds"][: starts_us.index(32768)]) > 0.9 * sum(new["delay_rounds"])
+    assert new["rtt_rounds"][starts_us.index(32768)] > 0.9 * sum(new["rtt_rounds"])
+    assert after["capped"] > before["capped"]
+
+
 def test_set(console: str) -> None:
-    """The last lines: λ as set, and as before after what was refused."""
-    assert console.splitlines()[-5:] == [
-        "dummy0 lambda=200",
-        "rmnet0 lambda=125",
+    """The last lines: λ and the queue as set, and as before after what was refused."""
+    lines = console.splitlines()
+    assert lines[-3:] == [
         "drwactl: Cannot read lambda of nosuch0: No such device",
         "drwactl: Cannot set lambda of rmnet0: Permission denied",
-        "rmnet0 lambda=125",
+        "dummy0 lambda=200 queue=100",
     ]
+    shown = lines[lines.index("dummy0 lambda=200 queue=100") : -3]
+    assert shown[1] == "rmnet0 lambda=125 queue=100"
+    assert re.fullmatch(r"  connections=\d+ rounds=\d+ capped=\d+", shown[2])
+    assert re.fullmatch(r"  queueing delay: p50<\d+\.\dms p95<\S+ p99\S+", shown[3])
+    assert re.fullmatch(r"  RTT without it: p50<65\.5ms p95\S+ p99\S+", shown[4])

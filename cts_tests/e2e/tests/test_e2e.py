@@ -20,7 +20,7 @@ pytestmark = pytest.mark.guest
 
 NUMBERS = {name: number for number, name in enumerate(story.NAMES)}
 # Too short for RTT and window to settle
-SHORT = {"Flag", "Flag goes", "Modem restarts"}
+SHORT = {"Flag", "Flag goes", "Modem restarts", "VPN, second SIM"}
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +39,24 @@ def stories() -> dict[str, Story]:
 @pytest.mark.parametrize("name", NUMBERS)
 def test_step(stories: dict[str, Story], host: str, name: str) -> None:
     judged = stories[host].judged[NUMBERS[name]]
-    assert len(judged.checks) >= (6 if name in SHORT else 7)
+    assert len(judged.checks) >= (9 if name in SHORT else 10)
     assert [check for check in judged.checks if not check.passed] == []
 
 
 def test_hosts_agree(stories: dict[str, Story]) -> None:
     """Knobs change at the same instants, up to what a look at them takes."""
     a, b = stories["A"].watched, stories["B"].watched
-    for iface in (story.LTE, story.CLAT, story.FORMER_CLAT, story.WIFI):
-        assert [value for _, value in a[iface]] == [value for _, value in b[iface]]
-        for (at_a, _), (at_b, _) in zip(a[iface][1:], b[iface][1:], strict=True):
+    ifaces = [
+        story.LTE,
+        story.CLAT,
+        story.FORMER_CLAT,
+        story.WIFI,
+        story.VPN,
+        story.SECOND,
+    ]
+    for name in ifaces + [f"queue:{iface}" for iface in ifaces]:
+        assert [value for _, value in a[name]] == [value for _, value in b[name]]
+        for (at_a, _), (at_b, _) in zip(a[name][1:], b[name][1:], strict=True):
             assert at_a == pytest.approx(at_b, abs=story.KNOB_MS / 1e3)
 
 
@@ -82,6 +90,15 @@ def _says(step: str, old: str, new: str) -> Callable[[Story], None]:
         judged = told.judged[NUMBERS[step]]
         assert old in judged.policy
         judged.policy = judged.policy.replace(old, new)
+
+    return change
+
+
+def _netd_says(step: str, old: str, new: str) -> Callable[[Story], None]:
+    def change(told: Story) -> None:
+        judged = told.judged[NUMBERS[step]]
+        assert old in judged.netd
+        judged.netd = judged.netd.replace(old, new)
 
     return change
 
@@ -121,6 +138,38 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
     ),
     "no reset when LTE goes": (_change(story.LTE, "LTE goes", 1.0, 0), {"LTE goes"}),
     "an interface that stays on": (_add(story.LTE, 159.0, 150), {"Airplane mode"}),
+    "a queue of its own for the stacked interface": (
+        _change(f"queue:{story.CLAT}", "Back to LTE", 0.02, 0),
+        {"Back to LTE", "Carrier changes λ"},
+    ),
+    "a queue that comes after λ": (
+        _change(f"queue:{story.LTE}", "Carrier identified", 0.5, 100),
+        {"Carrier identified"},
+    ),
+    "a queue that is left behind": (
+        _add(f"queue:{story.LTE}", 159.0, 103),
+        {"Airplane mode"},
+    ),
+    "the queue of the former network": (
+        _change(f"queue:{story.LTE}", "Back to LTE", 0.02, 100),
+        {"Back to LTE"},
+    ),
+    "two SIMs in one queue": (
+        _change(f"queue:{story.SECOND}", "VPN, second SIM", 0.02, 102),
+        {"VPN, second SIM"},
+    ),
+    "no word of who shares a queue": (
+        _says("Carrier identified", ", shared with", ""),
+        {"Carrier identified"},
+    ),
+    "a queue that netd does not tell": (
+        _netd_says("Back to LTE", "queue=102", "queue=0"),
+        {"Back to LTE"},
+    ),
+    "a long queue in the kernel's histogram": (
+        _netd_says("Back to LTE", "delay: p50<", "delay: p50<1"),
+        {"Back to LTE"},
+    ),
     "rounds on Wi-Fi": (_add(f"rounds:{story.WIFI}", 50.0, 10**6), {"LTE goes"}),
     "a write on Wi-Fi": (_says("SIM swap", "- rmnet0 λ", "- wlan0 λ"), {"SIM swap"}),
     "an error of netd's": (_says("Back to LTE", "errors: 0", "errors: 1"), {"Back to LTE"}),
