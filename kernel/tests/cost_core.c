@@ -38,7 +38,8 @@ static bool cost_due(const struct drwa *d, u32 now_us)
 	return due;
 }
 
-static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt, u32 mss)
+static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt, u32 mss,
+		       u32 all)
 {
 	static const char * const names[] = {
 		[DRWA_START] = "round delay START",
@@ -50,7 +51,7 @@ static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_
 	const char *name = d->law == DRWA_LAW_CLASSIC ? "round classic" : names[d->phase];
 
 	CALLGRIND_ZERO_STATS;
-	drwa_round(d, l, now_us, rcv_nxt, mss);
+	drwa_round(d, l, now_us, rcv_nxt, mss, all);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 

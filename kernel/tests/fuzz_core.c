@@ -11,6 +11,7 @@
  * hostile neighbour goes on doing, one connection over a link of constant rate
  * must come to use that link, and its queue must become short.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,22 +36,23 @@
 /* The honest part, see settles(). */
 #define FIRST_WND	131070u
 #define BLOCK_RTTS	32
-/* Two DRAINs, each due within 15 s, as a queue may hide a wrong base from the
- * first one; and the time that a queue takes to go.
+/* A minute that its past may cost a connection; two DRAINs, each due within 15 s,
+ * as a queue may hide a wrong base from the first one; the time that a queue
+ * takes to go.
  */
-#define SETTLE_US	40000000u
+#define SETTLE_US	100000000u
 #define SETTLE_LAMBDA	125
 #define SETTLE_BLOCKS	4
 #define STAY_BLOCKS	4
 
-/* The law's least window, and what it adds to lambda. */
+/* The law's least window, and what it adds to lambda's part. */
 #define FLOOR_MSS	4
-#define CUSHION_MSS	2
-#define ROOM_MAX	2
+#define CUSHION_MSS	1
 
 /* DRAIN takes one part of so many off the window. */
-#define DRAIN_PART	8u
+#define DRAIN_PART	16u
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 #define check(condition)	check_line(condition, #condition, __LINE__)
 
 struct story {
@@ -75,6 +77,8 @@ struct world {
 	u32 now_us;
 	enum drwa_law law;
 	struct drwa_link link;
+	/* Bytes that came over it, whosever they are */
+	u32 came;
 	struct connection connection[CONNECTIONS];
 };
 
@@ -119,7 +123,8 @@ static void check_state(const struct connection *c, u32 least_wnd)
 	const struct drwa *d = &c->d;
 
 	if (!d->wnd) {
-		check(d->phase == DRWA_START || d->phase == DRWA_ASIDE);
+		/* Nothing is known: no sample came, or no round of the classic law. */
+		check(d->phase == DRWA_ASIDE || !d->rtt_us || d->law == DRWA_LAW_CLASSIC);
 		return;
 	}
 	check(d->wnd >= least_wnd);
@@ -154,12 +159,12 @@ static void space_adjust(struct world *w, struct connection *c)
 		return;
 	}
 	c->d.lambda = c->lambda;
-	drwa_round(&c->d, &w->link, w->now_us, c->rcv_nxt, c->mss);
+	drwa_round(&c->d, &w->link, w->now_us, c->rcv_nxt, c->mss, w->came);
 	check(c->d.lambda == c->lambda);
 	check(c->d.law == w->law);
 	check(!drwa_due(&c->d, w->now_us));
 	c->d.wnd = align_up(c->d.wnd, c->wscale);
-	check_state(c, 2 * c->mss);
+	check_state(c, min(2 * c->mss, U16_MAX));
 }
 
 static u32 tcp_receive_window(const struct connection *c)
@@ -188,12 +193,18 @@ static u32 offer(struct connection *c)
 	return wnd >> c->wscale << c->wscale;
 }
 
+static void receive(struct world *w, struct connection *c, u32 bytes)
+{
+	c->rcv_nxt += bytes;
+	w->came += bytes;
+}
+
 /* One flight that takes @rtt_us, and what the receiver does when it is in */
 static void flight(struct world *w, struct connection *c, u32 bytes, u32 rtt_us,
 		   u32 queue_us)
 {
 	w->now_us += rtt_us;
-	c->rcv_nxt += min(bytes, tcp_receive_window(c));
+	receive(w, c, min(bytes, tcp_receive_window(c)));
 	sample(w, c, rtt_us, c->owd_offset_us + queue_us);
 	space_adjust(w, c);
 	offer(c);
@@ -219,14 +230,20 @@ static void take_setting(struct story *s, struct connection *c)
 /* A word of the link's state is a time, or any number. */
 static void take_link(struct story *s, struct world *w)
 {
-	u32 words[sizeof(w->link) / sizeof(u32)];
+	u32 words[offsetof(struct drwa_link, rivals) / sizeof(u32)];
 	u8 which = take_byte(s);
-	u32 number = take_number(s);
+	u32 number = take_number(s), i;
 
-	memcpy(words, &w->link, sizeof(words));
-	words[which % (sizeof(words) / sizeof(u32))] =
-		which & 0x80 ? w->now_us - number : number;
-	memcpy(&w->link, words, sizeof(words));
+	i = which % (ARRAY_SIZE(words) + 2);
+	if (i == ARRAY_SIZE(words)) {
+		w->link.rivals = number & 1;
+	} else if (i > ARRAY_SIZE(words)) {
+		w->came += number;
+	} else {
+		memcpy(words, &w->link, sizeof(words));
+		words[i] = which & 0x80 ? w->now_us - number : number;
+		memcpy(&w->link, words, sizeof(words));
+	}
 }
 
 static void take_step(struct story *s, struct world *w)
@@ -252,7 +269,7 @@ static void take_step(struct story *s, struct world *w)
 		break;
 	case 3:
 		/* TCP takes nothing beyond its window; the law must not rely on it. */
-		c->rcv_nxt += take_number(s);
+		receive(w, c, take_number(s));
 		c->rcv_wup = c->rcv_nxt;
 		c->rcv_wnd = 0;
 		break;
@@ -304,6 +321,7 @@ struct honest {
 struct block {
 	u64 bytes;
 	u64 us;
+	u32 wnd;
 };
 
 static void take_honest(struct story *s, struct honest *h)
@@ -331,11 +349,13 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	u32 bytes = min(offer(c), h->cwnd);
 	u32 rtt_us, tick_us;
 
-	check(bytes >= c->mss);
-	bytes -= bytes % c->mss;
+	/* Before the first round, what a SYN can offer: less than the longest segments. */
+	check(bytes >= min(c->mss, U16_MAX >> c->wscale << c->wscale));
+	if (bytes > c->mss)
+		bytes -= bytes % c->mss;
 	rtt_us = max(h->base_us, (u32)((u64)h->base_us * bytes / h->bdp));
 	w->now_us += rtt_us;
-	c->rcv_nxt += bytes;
+	receive(w, c, bytes);
 	/* Timestamps tell milliseconds. */
 	tick_us = w->now_us % 1000;
 	sample(w, c, rtt_us, c->owd_offset_us + rtt_us - h->base_us + tick_us);
@@ -347,6 +367,7 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	if (!h->neighbour)
 		return rtt_us;
 	h->forged_owd_us += h->forged_step_us;
+	/* Not over this link: its bytes would pass for a rival's while its rounds are long. */
 	neighbour->rcv_nxt += tcp_receive_window(neighbour);
 	sample(w, neighbour, h->forged_rtt_us, h->forged_owd_us);
 	space_adjust(w, neighbour);
@@ -365,6 +386,7 @@ static struct block honest_block(struct world *w, struct honest *h, struct conne
 	for (i = 0; i < BLOCK_RTTS; i++) {
 		b.us += honest_rtt(w, h, c, neighbour, &sent);
 		b.bytes += sent;
+		b.wnd = max(b.wnd, c->d.wnd);
 	}
 	return b;
 }
@@ -379,7 +401,7 @@ static bool link_used(const struct honest *h, const struct block *b)
 static bool queue_short(const struct honest *h, const struct block *b,
 			const struct connection *c)
 {
-	u64 wnd;
+	u64 wnd, bdp;
 
 	/* The least window may be more than the path holds. */
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
@@ -387,13 +409,12 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	/* Windows are rounded up to their unit, which hides DRAIN's part of few. */
 	if (h->bdp < DRAIN_PART << c->wscale)
 		return true;
-	/* After a clock's jump the base stays unknown until the window is used. */
-	if (c->d.jumped && b->bytes < (u64)c->d.wnd / 2 * BLOCK_RTTS)
+	/* An idle sender says nothing of the link, whatever its past made of the window. */
+	if (!h->new && b->bytes < (u64)b->wnd / 2 * BLOCK_RTTS)
 		return true;
-	wnd = (u64)h->bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
-	/* A neighbour that forges may ask for room on the link that they share. */
-	if (h->neighbour)
-		wnd += ROOM_MAX * h->bdp;
+	/* Senders send whole segments, and DRAIN leaves few of them alone. */
+	bdp = max(h->bdp, DRAIN_PART * (c->mss + (1u << c->wscale)));
+	wnd = bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
 	return 2 * b->us * h->bdp <= 3 * wnd * h->base_us * BLOCK_RTTS;
 }
 

@@ -32,17 +32,24 @@ class Link:
 
     def __init__(self) -> None:
         self.memory = ctypes.create_string_buffer(library().link_size())
+        # Bytes that came over it, whosever they are
+        self.came = U32 - 1_000_000
 
     @property
     def q_us(self) -> int:
         return int(library().link_q_us(self.memory)) % U32
 
     @property
-    def room_us(self) -> int:
-        return int(library().link_room_us(self.memory)) % U32
+    def target_us(self) -> int:
+        return int(library().link_target_us(self.memory)) % U32
 
-    def set_queue(self, q_us: int, seen_us: int) -> None:
-        library().link_set_queue(self.memory, q_us % U32, seen_us % U32)
+    @property
+    def rivals(self) -> bool:
+        return bool(library().link_rivals(self.memory))
+
+    def tell(self, now_us: int, q_us: int, target_us: int) -> None:
+        """Somebody else's word."""
+        library().link_tell(self.memory, now_us % U32, q_us % U32, target_us % U32)
 
 
 class Law:
@@ -52,6 +59,7 @@ class Law:
         self.memory = ctypes.create_string_buffer(library().state_size())
         self.link = link or Link()
         self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
+        self.counted = self.rcv_nxt
         library().drwa_reset(self.memory, law)
         library().state_set_lambda(self.memory, lambda_)
 
@@ -78,6 +86,10 @@ class Law:
     def phase(self) -> int:
         return self._member("phase")
 
+    @property
+    def rival(self) -> bool:
+        return bool(self._member("rival"))
+
     def sample(self, rtt_us: int, owd_us: int = 0) -> None:
         now_us, owd_us = self.now_us % U32, owd_us % U32
         if self.rtt_us:
@@ -91,5 +103,8 @@ class Law:
 
     def round(self, mss: int = MSS) -> int:
         now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32
-        library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
+        self.link.came += self.rcv_nxt - self.counted
+        self.counted = self.rcv_nxt
+        all_ = self.link.came % U32
+        library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss, all_)
         return self.wnd

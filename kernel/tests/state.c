@@ -10,8 +10,10 @@ STATE(rtt_us)
 STATE(rtt_min_us)
 STATE(lambda)
 STATE(phase)
+STATE(rival)
 LINK(q_us)
-LINK(room_us)
+LINK(target_us)
+LINK(rivals)
 
 u32 state_size(void)
 {
@@ -28,8 +30,11 @@ void state_set_lambda(struct drwa *d, u32 lambda)
 	d->lambda = lambda;
 }
 
-void link_set_queue(struct drwa_link *l, u32 q_us, u32 seen_us)
+/* What a connection of this queue and this target says */
+void link_tell(struct drwa_link *l, u32 now_us, u32 q_us, u32 target_us)
 {
 	l->q_us = q_us;
-	l->q_seen_us = seen_us;
+	l->q_seen_us = now_us;
+	l->target_us = target_us;
+	l->target_set_us = now_us;
 }

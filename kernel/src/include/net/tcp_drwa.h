@@ -69,7 +69,7 @@ struct tcp_drwa_dev {
 	int lambda;
 	struct tcp_drwa_queue __rcu *queue;
 	struct tcp_drwa_stats __percpu *stats;
-	const struct net_device *netdev;
+	struct net_device *netdev;
 	struct ctl_table_header *header;
 	struct ctl_table table[3];
 	struct rcu_head rcu;

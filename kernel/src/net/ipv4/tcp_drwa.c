@@ -13,6 +13,7 @@
  * to the connection, and connections without timestamps stand aside.
  */
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/static_key.h>
 #include <net/mptcp.h>
 #include <net/tcp.h>
@@ -97,6 +98,23 @@ static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 static struct drwa_link *tcp_drwa_link(const struct tcp_drwa_dev *dev)
 {
 	return &rcu_dereference(dev->queue)->link;
+}
+
+/* Bytes that came through the queue, whosever they are. Of interfaces that are
+ * stacked, the lowest has what the others have unpacked, and so the most.
+ */
+static u32 tcp_drwa_came(struct net *net, const struct tcp_drwa_dev *of)
+{
+	struct rtnl_link_stats64 stats;
+	unsigned long ifindex = 0;
+	struct tcp_drwa_dev *dev;
+	u64 most = 0;
+
+	for (; (dev = tcp_drwa_dev_find(net, &ifindex)); ifindex++) {
+		if (rcu_access_pointer(dev->queue) == rcu_access_pointer(of->queue))
+			most = max(most, (u64)dev_get_stats(dev->netdev, &stats)->rx_bytes);
+	}
+	return most;
 }
 
 /* What the header cannot carry would be rounded up at every segment. */
@@ -224,7 +242,8 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
 	struct tcp_drwa_dev *dev;
-	u32 lambda, received;
+	u32 lambda, received, came = 0;
+	struct drwa_link *link;
 	bool sampled;
 
 	if (!drwa_due(d, tp->tcp_mstamp))
@@ -241,7 +260,10 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 	if (!d->lambda)
 		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
 	d->lambda = lambda;
-	drwa_round(d, tcp_drwa_link(dev), tp->tcp_mstamp, tp->rcv_nxt, tp->advmss);
+	link = tcp_drwa_link(dev);
+	if (drwa_count_due(link, tp->tcp_mstamp))
+		came = tcp_drwa_came(sock_net(sk), dev);
+	drwa_round(d, link, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss, came);
 	tcp_drwa_align(tp);
 	tcp_drwa_grow_rcvbuf(sk, received);
 	tcp_drwa_count_round(dev, d, sampled);

@@ -28,57 +28,71 @@
  *
  *	q      = OWD - least OWD		queue on the way to us
  *	R      = RTT - q			distance, uplink queue included
- *	rate   = best of the last three rounds
- *	target = (lambda - 1) * R		the least of the link's connections
- *	wnd    = rate * (R + target + room) + 1 segment
+ *	rate   = bytes of the last round over its time
+ *	dev    = average of the rate's changes from round to round
+ *	target = (lambda - 1) * R		the least of the queue's connections
+ *	wnd    = (rate + 25/16 * lambda * dev) * (R + target) + 1 segment
  *
  * with the least OWD and RTT of each round, so that q is the standing queue.
  *
- * A steady link is full with any standing queue. A link whose rate varies runs
- * dry behind the same queue, and room is what it needs besides: room grows by
- * 3/8 R in a round whose q fell below 3/4 of the target, and shrinks by 1/32 in
- * any other. A room of R stays when one round in thirteen does so, and where the
- * rate is steady, none remains.
+ * A steady link is full with any standing queue, and dev is nothing there. A
+ * link whose rate varies runs dry unless the window holds what may come in the
+ * next round, which is as far from the last one's as rounds have lately been
+ * apart. That is RFC 6298's deviation, of rates in place of RTTs. lambda scales
+ * what is in flight on either.
  *
- * The added segment makes connections that share a queue converge: each takes
- * rate * (R + target + room), a part that is fair once the rates are, and the
- * same more.
+ * The added segment, and the deviation that few segments a round have, make
+ * connections that share a queue converge: each has a part that is fair once
+ * the rates are, and the same more.
  *
  *	         q > max(R/4, 4 ms)          one round
  *	START ----------------------> GAUGE -----------> HOLD <------> DRAIN
- *	no cap    ^                   no growth          wnd           less
+ *	4 x came  ^                   2 x came           wnd           less
  *	          |                                                      |
  *	          +------------------------------------------------------+
  *	                           the path became longer
  *
- * There is no cap in START, so that slow start runs at the sender's pace. The
- * round that ends it was not a full link from its beginning, so its rate is too
- * low; GAUGE only stops the growth until a whole round gives the link's rate.
+ * START lets slow start run at the sender's pace: a round may bring twice what
+ * the last one did, and two rounds of the sender's may fall into one of ours.
+ * The round that ends it was not a full link from its beginning, so its rate is
+ * too low; GAUGE waits for a whole round.
+ *
  * While q is below half of its target, or less than half of the window comes in a
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
  * of the link.
  *
- * DRAIN looks for the least OWD anew, with 1/8 less than fills the link, or just
- * that if it is few segments. What queue there is goes within two rounds, and
- * what delay stays is the path's. That is due when
+ * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
+ * fills the link, or just that if it is few segments. What queue there is goes
+ * within two rounds, and what delay stays is the path's. A shorter path shows by
+ * a lower OWD, and DRAIN goes on for as long as it finds one. If all but an eighth
+ * of the queue stays, the path became longer (handover): START finds its window. Where a longer path
+ * has taken most of the rate, because the window is too small for it, DRAIN comes
+ * within a second.
  *
- *  - the least OWD was not seen for 6 s or 24 RTTs, to find a path that became
- *    shorter: its OWD stays, because the window fills what became free with a
- *    queue. DRAIN goes on for as long as it finds a lower OWD.
- *  - q stays above what the window explains. A longer path does that
- *    (handover), a queue does not. Then START finds the new path's window, from
- *    the present one and twice what came in a round.
+ * Unless others keep that queue, who do not follow this law. What came over the
+ * link and was nobody's here is counted, because the phone sees all of it; when
+ * that is a quarter and DRAIN leaves a queue, there is a rival, and until that
+ * ends the window leaves room to grow as in START, as stock's would.
  *
- * All connections over the interface share the base station's queue, and four
- * things with it (struct drwa_link). A new connection takes the queue that
- * another one sees for its own, for it may meet no moment without queue. All
- * have the same target and the same room, or the one with the most would have
- * the link. And they DRAIN together, at whole periods of the local clock, because
- * one alone would see the others' queue and take it for the path.
+ * Connections through a queue tell each other things (struct drwa_link). All
+ * have the same target, or the one with the longest path would have the link.
+ * They DRAIN together, at whole periods of the local clock, because one alone
+ * would see the others' queue and take it for the path. And they count their bytes.
+ *
+ * A new connection among others may meet no moment without queue. When its own
+ * queue first shows, it takes off its base what the one with the shortest queue
+ * says, but no more than it sees itself, and DRAINs soon, whose result replaces
+ * both.
+ *
+ * That is all that a peer can do to others: it says what its own delay is, and
+ * that may be a lie. A base too low by what shows at the end of START costs a part
+ * of a second's window; a target of 2 ms costs what lambda = 1 does; a DRAIN takes
+ * 1/16 of two RTTs, once a second.
  *
  * A sender whose timestamps do not tick once a millisecond makes an OWD that
  * runs away from the RTT, which no queue can. The law leaves it alone the second
- * time; the first may have been our clock, which stops while the phone sleeps.
+ * time, for a minute; the first may have been our clock, which stops while the
+ * phone sleeps, or the sender's, when its machine is moved.
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
@@ -94,49 +108,53 @@
 /* Two segments: less would end in the sender's silly window avoidance. */
 #define CLASSIC_FLOOR_MSS	2
 
-/* Four segments keep fast retransmit (RFC 5681) at work. */
+/* Four segments keep fast retransmit (RFC 5681) at work; in DRAIN, half: twenty
+ * connections at 10 Mb/s and 50 ms have two segments each.
+ */
 #define DELAY_FLOOR_MSS		4
-
-/* Twenty connections at 10 Mb/s and 50 ms have two segments each. */
-#define DELAY_DRAIN_FLOOR_MSS	2
-
-/* Seven segments of 7.2 are the path, and an eighth less would be six. */
-#define DELAY_DRAIN_FEW_MSS	8
-
-/* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. */
-#define DELAY_QUEUE_MIN_US	4000
 
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-/* Periods of DRAIN: 2^23 us for a base not seen in 3/4 of that, between
- * LEDBAT's minutes and the time a user waits for a stalled page; 2^20 us when
- * the base must be wrong.
+/* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. Clocks
+ * that are 1000 ppm apart, the most that NTP slews by, take as long to drift so
+ * far as it takes until the next DRAIN.
  */
-#define DELAY_OLD_SHIFT		23
-#define DELAY_WRONG_SHIFT	20
+#define DELAY_QUEUE_MIN_US	4000
 
-/* Once in 2^5 RTTs at most, as DRAIN costs 1/8 of two. */
-#define DELAY_OLD_RTTS_SHIFT	5
-#define DELAY_OLD_SHIFT_MAX	26
+/* Slow start doubles, and its rounds and ours are not the same. */
+#define DELAY_START_GAIN	4
+
+/* Weight of a round's change of rate in their average, and how much of that the
+ * window holds beside the rate, in 256ths for each hundredth of lambda.
+ */
+#define DELAY_DEV_SHIFT		4
+#define DELAY_DEV_GAIN		4
 
 /* One round with less window, and the next one, in which that arrives. */
 #define DELAY_DRAIN_ROUNDS	2
+#define DELAY_DRAIN_SHIFT	4
 
-/* More than the first round of any slow start (RFC 6928: 10 segments). */
-#define DELAY_FIRST_MSS		64
+/* DRAIN is due every 2^22 us, between LEDBAT's minutes and the time a user waits
+ * for a stalled page, but after 2^4 RTTs at the soonest, as it costs 1/16 of two.
+ */
+#define DELAY_OLD_SHIFT		22
+#define DELAY_OLD_RTTS_SHIFT	4
+#define DELAY_OLD_SHIFT_MAX	26
 
-/* Until the queue stands again; its absence says nothing of the link. */
-#define DELAY_REFILL_ROUNDS	3
+/* One ungoverned download beside three of ours has its fair part. It is gone
+ * when no more is left than headers, which are not governed bytes: 52 of 1500.
+ */
+#define DELAY_RIVAL_PART	4
+#define DELAY_RIVAL_LEFT	16
 
-/* Three rounds of twice the queue that the window explains, or six of more. */
-#define DELAY_STRIKES		6
+/* A link that lost three quarters of its rate behind a queue may be a path that
+ * became four times as long.
+ */
+#define DELAY_COLLAPSE		4
 
-/* The most room, in R: more would be the queue that we are here to prevent. */
-#define DELAY_ROOM_MAX		2
-
-/* What another connection saw longer ago has changed since. */
-#define LINK_FRESH_US		500000u
+/* What connections tell each other is of the last second. */
+#define LINK_SHIFT		DRWA_SECOND_SHIFT
 
 /* A round this much longer than the RTT says nothing of the rate. */
 #define DELAY_IDLE_RTTS		4
@@ -157,6 +175,15 @@ void drwa_reset(struct drwa *d, enum drwa_law law)
 	*d = (struct drwa){ .law = law };
 }
 
+/* All but what the owner set */
+static void drwa_forget(struct drwa *d)
+{
+	u16 lambda = d->lambda;
+
+	drwa_reset(d, d->law);
+	d->lambda = lambda;
+}
+
 static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 {
 	d->round_us = now_us;
@@ -168,36 +195,33 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 /* Another CPU's stamp may be a little ahead of our clock. */
 static bool link_fresh(u32 now_us, u32 stamp_us)
 {
-	return now_us - stamp_us + DELAY_TICK_US <= LINK_FRESH_US;
+	return now_us - stamp_us + DELAY_TICK_US <= 1U << LINK_SHIFT;
 }
 
 /**
  * drwa_start() - take the first RTT sample
  * @d:		connection, just reset
- * @l:		link that it came over
+ * @l:		queue that it came through
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @rtt_us:	sample, us; 0 and more than a minute are refused
  * @owd_us:	local clock minus the sender's, us, any offset
  *
- * A connection that comes to a full queue takes the others' word for it.
+ * Until data came, nothing is known that could justify more than the SYN offers.
  */
 void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us)
 {
-	u32 q_us = READ_ONCE(l->q_us);
-
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
 		return;
-	if (!link_fresh(now_us, READ_ONCE(l->q_seen_us)))
-		q_us = 0;
-	/* One forging sender must not stop the others. */
-	q_us = min(q_us, rtt_us / 2);
 	drwa_new_round(d, now_us, rcv_nxt);
 	d->rtt_us = rtt_us;
 	d->rtt_min_us = rtt_us;
-	d->base_us = owd_us - q_us;
+	d->base_us = owd_us;
 	d->base_seen_us = now_us;
+	d->shared = link_fresh(now_us, READ_ONCE(l->target_set_us));
+	if (d->law == DRWA_LAW_DELAY)
+		d->wnd = U16_MAX;
 	drwa_sample(d, rtt_us, owd_us);
 }
 
@@ -274,9 +298,17 @@ static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 	d->phase = DRWA_HOLD;
 }
 
-/* Is the base the path's again? Called once a round of DRAIN. */
-static void delay_drained(struct drwa *d, u32 now_us)
+/* Is that more delay than jitter makes? */
+static bool delay_shows(const struct drwa *d, u32 q_us)
 {
+	return q_us > d->rtt_min_us / 4 && q_us > DELAY_QUEUE_MIN_US;
+}
+
+/* Is the base the path's again? Called once a round of DRAIN. */
+static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
+{
+	u32 drain_q_us;
+	bool shared;
 	s32 left;
 
 	if ((s32)(d->owd_us - d->drain_us) < 0)
@@ -291,16 +323,26 @@ static void delay_drained(struct drwa *d, u32 now_us)
 		return;
 	}
 	d->phase = DRWA_HOLD;
-	d->rounds = DELAY_REFILL_ROUNDS;
-	/* Clocks drift; and what outlived most of the queue was no queue. */
-	if (left <= 2 * DELAY_TICK_US) {
+	drain_q_us = d->drain_q_us;
+	d->good = 0;
+	/* Until the queue stands again; its absence says nothing of the link. */
+	d->rounds = DELAY_DRAIN_ROUNDS + 1;
+	d->base_seen_us = now_us;
+	shared = d->shared;
+	d->shared = 0;
+	if (left <= DELAY_QUEUE_MIN_US || shared) {
 		d->base_us = d->drain_us;
-	} else if (left + max_t(u32, d->drain_q_us / 8, DELAY_TICK_US) >= d->drain_q_us) {
+		d->jumped = 0;
+		if (d->rival)
+			d->wnd = 0;
+		d->rival = 0;
+	} else if (READ_ONCE(l->rivals)) {
+		d->rival = 1;
+	} else if (left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
 		d->base_us = d->drain_us;
 		d->phase = DRWA_START;
 		d->rounds = 0;
 	}
-	d->base_seen_us = now_us;
 }
 
 /* Queueing delay of the round in us; keeps the least one-way delay. */
@@ -325,18 +367,29 @@ static u32 delay_bytes(u32 rate, u32 us)
 	return min_t(u64, (u64)rate * us >> DELAY_RATE_SHIFT, U32_MAX / 4);
 }
 
-/* Keeps the round's rate; returns the best of the last ones. */
-static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd)
+/* Keeps the round's rate and how much rates differ; returns what may come next. */
+static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 {
-	u64 rate = div_u64((u64)data_rcvd << DELAY_RATE_SHIFT, elapsed_us);
+	u32 rate, change;
 
 	/* DRAIN's window gave its rounds their rate, not the link. */
 	if (d->phase != DRWA_DRAIN && d->rounds < DELAY_DRAIN_ROUNDS) {
-		d->rate[2] = d->rate[1];
-		d->rate[1] = d->rate[0];
-		d->rate[0] = min_t(u64, rate, U32_MAX);
+		rate = min_t(u64, div_u64((u64)data_rcvd << DELAY_RATE_SHIFT, elapsed_us),
+			     U32_MAX / 8);
+		change = rate > d->rate ? rate - d->rate : d->rate - rate;
+		if (d->phase != DRWA_HOLD) {
+			d->dev = 0;
+			d->rate = rate;
+		} else {
+			d->dev -= d->dev >> DELAY_DEV_SHIFT;
+			/* An idle sender says nothing of the link. */
+			if (full || rate > d->rate) {
+				d->dev += change >> DELAY_DEV_SHIFT;
+				d->rate = rate;
+			}
+		}
 	}
-	return max(max(d->rate[0], d->rate[1]), d->rate[2]);
+	return min_t(u64, d->rate + ((u64)d->dev * d->lambda * DELAY_DEV_GAIN >> 8), U32_MAX);
 }
 
 /* Queueing delay to aim at on a steady link, us: the least (lambda - 1) * R of
@@ -358,57 +411,56 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
 	return target_us;
 }
 
-/* Adapts the link's room, once a round of any of its connections; @full: half of
- * the window was used or more, so that an empty queue is the window's fault.
+/* Counts what comes over the queue, once a second and in four RTTs; @all is what
+ * came so far, whosever it is.
  */
-static u32 delay_room(const struct drwa *d, struct drwa_link *l, u32 now_us,
-		      u32 q_us, u32 target_us, bool full)
+static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcvd, u32 all)
 {
-	u32 room_max_us = DELAY_ROOM_MAX * d->rtt_min_us;
-	u32 room_us = min(READ_ONCE(l->room_us), room_max_us);
+	u32 governed = READ_ONCE(l->governed) + data_rcvd;
+	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
+	u32 came, part;
 
-	if (d->phase != DRWA_HOLD || d->rounds ||
-	    now_us - READ_ONCE(l->room_set_us) < d->rtt_us - d->rtt_us / 4)
-		return room_us;
-	/* TSval's tick hides as much of a queue. */
-	if (q_us + DELAY_TICK_US >= target_us - target_us / 4)
-		room_us -= room_us / 32;
-	else if (full)
-		room_us = min(room_us + d->rtt_min_us / 8 * 3, room_max_us);
-	else
-		return room_us;
-	WRITE_ONCE(l->room_us, room_us);
-	WRITE_ONCE(l->room_set_us, now_us);
-	return room_us;
+	WRITE_ONCE(l->governed, governed);
+	if (!drwa_count_due(l, now_us) || elapsed_us / 4 < rtt_us)
+		return;
+	came = all - READ_ONCE(l->all);
+	part = READ_ONCE(l->rivals) ? DELAY_RIVAL_LEFT : DELAY_RIVAL_PART;
+	/* Another interface's count may have come in its place. */
+	WRITE_ONCE(l->rivals, came < U32_MAX / 2 && governed < came - came / part);
+	WRITE_ONCE(l->counted_us, now_us);
+	WRITE_ONCE(l->all, all);
+	WRITE_ONCE(l->governed, 0);
 }
 
-/* Counts the rounds whose @queue is not @explained by the window; all in bytes,
- * and @tick is what comes in a tick of TSval.
- */
-static void delay_judge(struct drwa *d, u32 queue, u32 explained, u32 tick)
+/* The shortest queue that one of the connections saw in its last RTT. */
+static void delay_share(const struct drwa *d, struct drwa_link *l, u32 now_us, u32 q_us)
 {
-	if (queue / 2 > explained)
-		d->strikes += 2;
-	else if (queue > explained + explained / 8 + tick)
-		d->strikes++;
-	else
-		d->strikes = 0;
-	if (d->strikes > DELAY_STRIKES)
-		d->strikes = DELAY_STRIKES;
+	if (q_us > READ_ONCE(l->q_us) && now_us - READ_ONCE(l->q_seen_us) < d->rtt_us)
+		return;
+	WRITE_ONCE(l->q_us, q_us);
+	WRITE_ONCE(l->q_seen_us, now_us);
+}
+
+static u32 link_queue(const struct drwa_link *l, u32 now_us)
+{
+	return link_fresh(now_us, READ_ONCE(l->q_seen_us)) ? READ_ONCE(l->q_us) : 0;
 }
 
 /* Is DRAIN due, here or at another connection? */
-static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_us)
+static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_us,
+			    bool soon)
 {
-	u32 begun = now_us ^ d->round_us;
+	u32 us, begun = now_us ^ d->round_us;
 	int old = DELAY_OLD_SHIFT;
 
 	if (now_us - READ_ONCE(l->drain_us) <= now_us - d->round_us)
 		return true;
-	if (!(begun >> DELAY_WRONG_SHIFT))
+	if (!(begun >> LINK_SHIFT))
 		return false;
-	if (d->strikes < DELAY_STRIKES) {
-		while (d->rtt_min_us >> (old - DELAY_OLD_RTTS_SHIFT) && old < DELAY_OLD_SHIFT_MAX)
+	if (!soon) {
+		/* A longer path must not put it off; a rival's queue should. */
+		us = d->rival ? d->rtt_us : d->rtt_min_us;
+		while (us >> (old - DELAY_OLD_RTTS_SHIFT) && old < DELAY_OLD_SHIFT_MAX)
 			old++;
 		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
 			return false;
@@ -417,27 +469,19 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 	return true;
 }
 
-/* Tells the link's other connections the queue that this one sees: the longest
- * that one of them saw in the last RTT. What they saw before, a new one would
- * take off its base for good.
- */
-static void delay_share(const struct drwa *d, struct drwa_link *l, u32 now_us,
-			u32 q_us)
-{
-	if (q_us < READ_ONCE(l->q_us) && now_us - READ_ONCE(l->q_seen_us) < d->rtt_us)
-		return;
-	WRITE_ONCE(l->q_us, q_us);
-	WRITE_ONCE(l->q_seen_us, now_us);
-}
-
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
 	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
-	u32 q_us, rate, target_us, aim_us, wnd;
-	bool ahead, first, full;
+	u32 q_us, rate, bdp, target_us, wnd;
+	bool ahead, first, full, soon;
 
-	if (!d->samples || !elapsed_us || d->phase == DRWA_ASIDE)
+	if (d->phase == DRWA_ASIDE) {
+		if (now_us - d->base_seen_us > DRWA_RTT_MAX_US)
+			drwa_forget(d);
+		return;
+	}
+	if (!d->samples || !elapsed_us)
 		return;
 	d->rtt_us = d->least_us;
 	if (elapsed_us / DELAY_IDLE_RTTS > d->least_us &&
@@ -447,7 +491,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	/* What was offered before d->wnd fell is still to come. */
 	ahead = d->wnd && data_rcvd > d->wnd + 2 * mss;
 	if (d->phase == DRWA_DRAIN && !ahead)
-		delay_drained(d, now_us);
+		delay_drained(d, l, now_us);
 	q_us = delay_queue(d, now_us);
 	/* No queue is longer than the RTT. */
 	if (q_us > d->rtt_us + 2 * DELAY_TICK_US) {
@@ -455,30 +499,41 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		q_us = 0;
 		if (d->jumped) {
 			d->phase = DRWA_ASIDE;
+			d->base_seen_us = now_us;
 			d->wnd = 0;
 			return;
 		}
 		d->jumped = 1;
 	}
 	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
-	first = !d->cwnd;
+	first = !d->rate;
 	full = data_rcvd >= d->wnd / 2;
-	rate = delay_rate(d, elapsed_us, data_rcvd);
-	d->cwnd = delay_bytes(rate, d->rtt_min_us);
+	rate = delay_rate(d, elapsed_us, data_rcvd, full);
+	bdp = delay_bytes(d->rate, d->rtt_min_us);
+	d->cwnd = bdp;
 	target_us = delay_target(d, l, now_us);
-	aim_us = target_us + delay_room(d, l, now_us, q_us, target_us, full);
-	wnd = max(delay_bytes(rate, d->rtt_min_us + aim_us) + mss, floor);
+	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
+	if (d->rival) {
+		if (READ_ONCE(l->rivals)) {
+			wnd = max(wnd, DELAY_START_GAIN * data_rcvd);
+		} else {
+			d->rival = 0;
+			d->wnd = min(d->wnd, wnd);
+		}
+	}
 
 	switch (d->phase) {
 	case DRWA_START:
 		/* It ran before us, and its base may be a queue's. */
-		if (first && data_rcvd > DELAY_FIRST_MSS * mss)
+		if (first && data_rcvd > U16_MAX)
 			break;
-		if (q_us > d->rtt_min_us / 4 && q_us > DELAY_QUEUE_MIN_US) {
+		if (delay_shows(d, q_us)) {
+			if (d->shared)
+				d->base_us -= min(q_us, link_queue(l, now_us));
 			d->phase = DRWA_GAUGE;
 			d->wnd = max(2 * data_rcvd, floor);
-		} else if (d->wnd) {
-			d->wnd = max(d->wnd, 2 * data_rcvd);
+		} else {
+			d->wnd = max(max(d->wnd, DELAY_START_GAIN * data_rcvd), floor);
 		}
 		return;
 	case DRWA_GAUGE:
@@ -494,10 +549,12 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		if ((full && q_us >= target_us / 2) || wnd > d->wnd)
 			d->wnd = wnd;
 		delay_share(d, l, now_us, q_us);
-		if (full && !ahead)
-			delay_judge(d, delay_bytes(rate, q_us), max(wnd - d->cwnd, floor),
-				    delay_bytes(rate, DELAY_TICK_US));
-		if (!delay_drain_due(d, l, now_us))
+		if (q_us <= target_us)
+			d->good = d->rate;
+		soon = d->shared;
+		if (full && q_us > target_us && !d->rival)
+			soon |= READ_ONCE(l->rivals) || d->rate < d->good / DELAY_COLLAPSE;
+		if (!delay_drain_due(d, l, now_us, soon))
 			return;
 	}
 	if (d->phase != DRWA_DRAIN) {
@@ -505,38 +562,42 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		d->rounds = DELAY_DRAIN_ROUNDS;
 		d->drain_us = d->owd_us;
 		d->drain_q_us = q_us;
-		d->strikes = 0;
+		/* Where the window is not used, more than comes would be no DRAIN. */
+		bdp = min(bdp, data_rcvd);
 	}
-	/* Senders round down to whole segments, which are an eighth of few. */
-	wnd = d->cwnd < DELAY_DRAIN_FEW_MSS * mss ? d->cwnd : d->cwnd - d->cwnd / 8;
-	d->wnd = max(wnd, DELAY_DRAIN_FLOOR_MSS * mss);
+	/* Senders round down to whole segments, which are a sixteenth of few. */
+	wnd = bdp >> DELAY_DRAIN_SHIFT < mss ? bdp : bdp - (bdp >> DELAY_DRAIN_SHIFT);
+	d->wnd = max(wnd, floor / 2);
 }
 
 /**
  * drwa_round() - end the round and set the target window
  * @d:		connection; drwa_due() was true
- * @l:		link that its data comes over
+ * @l:		queue that its data comes through
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @mss:	segment size, bytes
+ * @all:	bytes that came over the link so far, whosever they are, if
+ *		drwa_count_due(); wraps
  */
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 mss)
+		u32 mss, u32 all)
 {
 	u32 elapsed_us = now_us - d->round_us;
 	u32 data_rcvd = min_t(u32, rcv_nxt - d->round_seq, U32_MAX / 8);
 
 	/* After so long nothing learned holds: the user has moved on. */
 	if (elapsed_us > DRWA_RTT_MAX_US) {
-		u16 lambda = d->lambda;
-
-		drwa_reset(d, d->law);
-		d->lambda = lambda;
+		drwa_forget(d);
 		return;
 	}
-	if (d->law == DRWA_LAW_CLASSIC)
+	if (d->law == DRWA_LAW_CLASSIC) {
 		classic_round(d, data_rcvd, mss);
-	else
+	} else {
+		link_count(l, now_us, d->rtt_us, data_rcvd, all);
 		delay_round(d, l, now_us, elapsed_us, data_rcvd, mss);
-	drwa_new_round(d, now_us, rcv_nxt);
+	}
+	/* A connection that was just forgotten has none. */
+	if (d->rtt_us)
+		drwa_new_round(d, now_us, rcv_nxt);
 }

@@ -39,10 +39,12 @@ struct test_path {
 	u32 rate_kbyte_s;
 	u32 base_us;		/* RTT without any queue */
 	u32 uplink_us;		/* queue on the way to the sender */
+	u32 rival_us;		/* queue that others keep on the way here */
 	u32 mss;
 	u32 limit;		/* the sender's own, bytes */
 	u32 window;
 	u32 queue_us;
+	u32 others;		/* bytes that came for them */
 	u64 received;
 };
 
@@ -74,7 +76,7 @@ static void test_sample(struct test_path *p, u32 rtt_us, u32 owd_us)
 /* One window's worth of data, and the round that it ends */
 static void test_path_round(struct test_path *p)
 {
-	u32 path_us = p->base_us + p->uplink_us;
+	u32 path_us = p->base_us + p->uplink_us + p->rival_us;
 	u32 drain_us = div_u64((u64)p->window * 1000, p->rate_kbyte_s);
 	u32 rtt_us = max(path_us, drain_us);
 	u32 bytes = min_t(u64, p->window, (u64)rtt_us * p->rate_kbyte_s / 1000);
@@ -85,10 +87,11 @@ static void test_path_round(struct test_path *p)
 	p->received += bytes;
 	/* The uplink's queue is in the RTT alone, the path in both. */
 	test_sample(p, rtt_us,
-		    TEST_CLOCKS_US + p->base_us / 2 + p->queue_us);
+		    TEST_CLOCKS_US + p->base_us / 2 + p->rival_us + p->queue_us);
 	if (!drwa_due(&p->drwa, p->now_us))
 		return;
-	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss);
+	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss,
+		   p->received + p->others);
 	p->window = min(p->drwa.wnd ?: p->window * 2, p->limit);
 }
 
@@ -143,7 +146,7 @@ static void drwa_core_reset(struct kunit *test)
 	KUNIT_EXPECT_LE(test, sizeof(d), (size_t)64);
 }
 
-static void drwa_core_no_cap_without_queue(struct kunit *test)
+static void drwa_core_room_to_double_without_queue(struct kunit *test)
 {
 	u32 window = 10 * TEST_MSS;
 	struct test_path p;
@@ -155,10 +158,123 @@ static void drwa_core_no_cap_without_queue(struct kunit *test)
 		p.window = window;
 		test_path_round(&p);
 		KUNIT_ASSERT_EQ(test, p.queue_us, 0U);
-		KUNIT_ASSERT_EQ(test, p.drwa.wnd, 0U);
+		KUNIT_ASSERT_GE(test, p.drwa.wnd, 2 * window);
 		KUNIT_ASSERT_EQ(test, (int)p.drwa.phase, (int)DRWA_START);
 		window = min(2 * window, 120000U);
 	}
+	KUNIT_EXPECT_LE(test, p.drwa.wnd, 4 * window);
+}
+
+/* Nothing is known of the link before data came. */
+static void drwa_core_begins_with_what_a_syn_offers(struct kunit *test)
+{
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_sample(&p, p.base_us, 0);
+	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 65535U);
+	test_path_init(&p, DRWA_LAW_CLASSIC, TEST_LAMBDA, 0);
+	test_sample(&p, p.base_us, 0);
+	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
+}
+
+/* Rates that differ from round to round make room for the next one. */
+static void drwa_core_makes_room_for_change(struct kunit *test)
+{
+	struct test_path p;
+	u32 window, i;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_path_run(&p, 20);
+	window = p.drwa.wnd;
+	for (i = 0; i < 100; i++) {
+		p.rate_kbyte_s = i % 2 ? 1500 : 1000;
+		test_path_round(&p);
+	}
+	KUNIT_EXPECT_GT(test, p.drwa.wnd, window * 3 / 2);
+	p.rate_kbyte_s = 1250;
+	test_path_run(&p, 20);
+	KUNIT_EXPECT_LT(test, p.drwa.wnd, window * 9 / 8);
+}
+
+/* What nobody governs keeps a queue: hold the share, and let go afterwards. */
+static void drwa_core_meets_a_rival(struct kunit *test)
+{
+	struct test_path p;
+	u32 window, i;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_path_run(&p, 20);
+	window = p.drwa.wnd;
+	p.rival_us = 3 * p.base_us;
+	for (i = 0; i < 60; i++) {
+		/* As much again comes for the rival. */
+		p.others += window;
+		test_path_round(&p);
+	}
+	KUNIT_EXPECT_TRUE(test, p.drwa.rival);
+	KUNIT_EXPECT_GT(test, p.drwa.wnd, 2 * window);
+	p.rival_us = 0;
+	test_path_run(&p, 20);
+	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
+	test_expect_good(test, &p, 75);
+}
+
+/* The same queue without any traffic of others is a longer path. */
+static void drwa_core_tells_a_path_from_a_rival(struct kunit *test)
+{
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_path_run(&p, 20);
+	p.rival_us = 3 * p.base_us;
+	test_path_run(&p, 20);
+	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
+	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 7 / 2);
+}
+
+/* A word about the queue is taken where the own one shows, and no further. */
+static void drwa_core_hearsay_is_bounded(struct kunit *test)
+{
+	struct test_path p;
+	u32 base_us;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 1U << 27);
+	p.link.target_set_us = p.now_us;
+	test_sample(&p, p.base_us, TEST_CLOCKS_US);
+	base_us = p.drwa.base_us;
+	while (p.drwa.phase == DRWA_START) {
+		p.link.q_us = U32_MAX;
+		p.link.q_seen_us = p.now_us;
+		KUNIT_ASSERT_EQ(test, p.drwa.base_us, base_us);
+		test_path_round(&p);
+	}
+	KUNIT_EXPECT_LE(test, base_us - p.drwa.base_us, p.queue_us + p.base_us / 2);
+	/* The own DRAIN has the last word. */
+	test_path_run(&p, 3);
+	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 9 / 10);
+}
+
+/* TSval that ticks every 10 ms; a minute later, another try */
+static void drwa_core_leaves_no_clock_alone(struct kunit *test)
+{
+	u32 i, owd_us = TEST_CLOCKS_US;
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	for (i = 0; i < 60; i++) {
+		p.now_us += p.base_us;
+		p.rcv_nxt += 10 * TEST_MSS;
+		owd_us += p.base_us / 10 * 9;
+		test_sample(&p, p.base_us, owd_us);
+		if (drwa_due(&p.drwa, p.now_us))
+			drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, TEST_MSS, 0);
+	}
+	KUNIT_EXPECT_EQ(test, (int)p.drwa.phase, (int)DRWA_ASIDE);
+	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
+	test_path_run(&p, 80);
+	KUNIT_EXPECT_NE(test, (int)p.drwa.phase, (int)DRWA_ASIDE);
+	test_expect_good(test, &p, 75);
 }
 
 static void drwa_core_holds_a_short_queue(struct kunit *test)
@@ -325,7 +441,7 @@ static void drwa_core_silence_forgets(struct kunit *test)
 	test_path_run(&p, 10);
 	KUNIT_ASSERT_NE(test, p.drwa.wnd, 0U);
 	p.now_us += 61 * TEST_SECOND_US;
-	drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, TEST_MSS);
+	drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, TEST_MSS, 0);
 	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
 	KUNIT_EXPECT_EQ(test, p.drwa.rtt_us, 0U);
 	KUNIT_EXPECT_EQ(test, (int)p.drwa.lambda, TEST_LAMBDA);
@@ -374,7 +490,8 @@ static void drwa_core_forged(struct kunit *test)
 			    prandom_u32_state(&rnd));
 		if (!drwa_due(&p.drwa, p.now_us))
 			continue;
-		drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, mss);
+		drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, mss,
+			   prandom_u32_state(&rnd));
 		if (p.drwa.wnd)
 			KUNIT_ASSERT_GE(test, p.drwa.wnd, 2 * mss);
 		/* Rounding to the window scale must not wrap. */
@@ -398,7 +515,8 @@ static void drwa_core_classic_settles(struct kunit *test)
 
 static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_reset),
-	KUNIT_CASE(drwa_core_no_cap_without_queue),
+	KUNIT_CASE(drwa_core_begins_with_what_a_syn_offers),
+	KUNIT_CASE(drwa_core_room_to_double_without_queue),
 	KUNIT_CASE(drwa_core_holds_a_short_queue),
 	KUNIT_CASE(drwa_core_reports_rtts),
 	KUNIT_CASE(drwa_core_window_follows_lambda),
@@ -406,6 +524,11 @@ static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_falls_when_the_queue_grows),
 	KUNIT_CASE(drwa_core_finds_a_new_base),
 	KUNIT_CASE(drwa_core_meets_a_standing_queue),
+	KUNIT_CASE(drwa_core_makes_room_for_change),
+	KUNIT_CASE(drwa_core_meets_a_rival),
+	KUNIT_CASE(drwa_core_tells_a_path_from_a_rival),
+	KUNIT_CASE(drwa_core_hearsay_is_bounded),
+	KUNIT_CASE(drwa_core_leaves_no_clock_alone),
 	KUNIT_CASE(drwa_core_small_segments),
 	KUNIT_CASE(drwa_core_leaves_the_uplink_alone),
 	KUNIT_CASE(drwa_core_wraps),

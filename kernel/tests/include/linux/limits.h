@@ -4,5 +4,6 @@
 
 #define U16_MAX	0xffffU
 #define U32_MAX	0xffffffffU
+#define S64_MAX	0x7fffffffffffffffLL
 
 #endif

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The packet-level model, that it is a fair stand-in, and the law on it.
+
+Bounds of the law are on virtual time and repeat exactly; what counts is measured in the lab.
+"""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import model
+from drwalab import ltelink
+from model import BBR, CUBIC, Change, Flow, Link, Outcome
+
+# Payload of a packet's bytes
+PAYLOAD = model.MSS_BYTES / 1500
+FIXED_WINDOW_BYTES = 60_000
+
+
+def share(outcome: Outcome, mbps: float) -> float:
+    """Goodput of all connections, of what the link can carry beside the probes."""
+    probes_mbps = 98 * 8e-6 / model.PROBE_EVERY_S
+    return float(outcome.goodput_mbps.sum()) / ((mbps - probes_mbps) * PAYLOAD)
+
+
+def jain(goodput: model.Floats) -> float:
+    return float(goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum()))
+
+
+# --- the model
+
+
+def test_a_probe_of_an_idle_link_meets_its_own_bytes() -> None:
+    outcome = model.run(Link(1), [], 10, probe_rtt_s=0.05)
+    assert outcome.rtt_s() == pytest.approx(0.05 + 98 * 8 / 1e6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("mbps", "base_s"), [(1, 0.05), (10, 0.05), (100, 0.02)])
+def test_a_fixed_window_gives_what_it_holds(mbps: float, base_s: float) -> None:
+    """A fixed window's goodput is window over RTT; its queue is what the path does not hold."""
+    window = FIXED_WINDOW_BYTES // model.MSS_BYTES
+    flow = Flow(base_s, None, window_bytes=FIXED_WINDOW_BYTES)
+    outcome = model.run(Link(mbps), [flow], 20, 5)
+    full_s = window * 1500 * 8 / (mbps * 1e6)
+    rtt_s = max(base_s + 1500 * 8 / (mbps * 1e6), full_s)
+    assert outcome.goodput_mbps[0] == pytest.approx(
+        window * model.MSS_BYTES * 8e-6 / rtt_s, rel=0.06
+    )
+    if full_s > base_s:
+        assert np.median(outcome.rtt_s(5)) == pytest.approx(rtt_s, rel=0.06)
+
+
+@pytest.mark.parametrize("buffer_bytes", [100_000, 400_000])
+def test_cubic_fills_the_buffer(buffer_bytes: int) -> None:
+    """It loses packets, keeps the link full and goes between 0.7 of the buffer's top and it."""
+    outcome = model.run(Link(10, buffer_bytes=buffer_bytes), [Flow(0.05, None)], 60, 10)
+    assert share(outcome, 10) > 0.97
+    assert outcome.lost[0] > 0
+    full_s = 0.05 + buffer_bytes * 8 / 10e6
+    assert 0.9 * full_s < outcome.p95_s(10) <= full_s + 0.01
+    assert np.percentile(outcome.rtt_s(10), 5) > 0.6 * full_s
+
+
+def test_cubic_shares_with_cubic() -> None:
+    outcome = model.run(Link(20, buffer_bytes=250_000), [Flow(0.05, None)] * 2, 120, 20)
+    assert jain(outcome.goodput_mbps) > 0.9
+
+
+def test_bbr_keeps_two_bandwidth_delay_products() -> None:
+    outcome = model.run(Link(10), [Flow(0.05, None, cc=BBR)], 60, 10)
+    assert share(outcome, 10) > 0.93
+    assert 0.05 < np.median(outcome.rtt_s(10)) < 0.12
+
+
+def test_a_lost_probe_is_late() -> None:
+    """A buffer that is full for a second: no probe of that time has a delay of nothing."""
+    link = Link(0.1, buffer_bytes=3000, changes=(Change(5, rate_mbps=10),))
+    outcome = model.run(link, [Flow(0.05, None)], 10)
+    assert not np.isnan(outcome.rtt_s()).any()
+    late = outcome.rtt_s(0, 5)
+    assert late.max() > 0.2
+    arrivals = outcome.probe_sent_s + outcome.probe_rtt_s
+    assert (arrivals >= outcome.probe_sent_s).all()
+
+
+def test_a_run_repeats() -> None:
+    link = Link(opportunities_ms=opportunities(1))
+    first, again = (model.run(link, [Flow(0.04)] * 2, 20) for _ in range(2))
+    assert (first.goodput_mbps == again.goodput_mbps).all()
+    assert (first.probe_rtt_s == again.probe_rtt_s).all()
+
+
+def test_an_unknown_constant_is_told() -> None:
+    with pytest.raises(KeyError, match="NO_SUCH"):
+        model.law_source({"NO_SUCH": "1"})
+
+
+# --- the law on it
+
+
+@pytest.mark.parametrize(
+    ("mbps", "base_s"),
+    [
+        (0.3, 0.05),
+        (1, 0.1),
+        (2, 0.05),
+        (4, 0.02),
+        (10, 0.05),
+        (20, 0.1),
+        (50, 0.3),
+        (100, 0.1),
+    ],
+)
+def test_a_steady_link_is_full_and_its_queue_short(mbps: float, base_s: float) -> None:
+    """RTT 1.3 x base, goodput 0.99; below 2 Mb/s 0.98, and p95 2 x base and four segments.
+
+    DRAIN's two segments cost three parts of a hundred where the path holds hardly one.
+    """
+    outcome = model.run(Link(mbps, buffer_bytes=6_000_000), [Flow(base_s)], 40, 20)
+    assert share(outcome, mbps) > (0.96 if mbps < 1 else 0.98 if mbps < 2 else 0.99)
+    segment_s = 1500 * 8 / (mbps * 1e6)
+    if mbps > 2:
+        assert outcome.rtt_s(20).mean() < 1.3 * base_s + segment_s
+    assert outcome.p95_s(20) < 2 * base_s + 4 * segment_s
+
+
+@pytest.mark.parametrize(("count", "most"), [(5, 1.65), (20, 2.2)])
+@pytest.mark.parametrize("apart_s", [0, 2])
+def test_connections_share_a_short_queue(count: int, most: float, apart_s: float) -> None:
+    """Late ones, too, who never met the link without queue."""
+    flows = [Flow(0.05, start_s=apart_s * i) for i in range(count)]
+    since_s = apart_s * count + 10
+    outcome = model.run(Link(10), flows, since_s + 50, since_s)
+    assert share(outcome, 10) > 0.98
+    assert outcome.p95_s(since_s) < most * 0.05
+    assert jain(outcome.goodput_mbps) > 0.95
+
+
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
+@pytest.mark.parametrize("lambda_", [1.0, 1.25])
+@pytest.mark.parametrize(("base_s", "longer_s"), [(0.03, 0.15), (0.05, 0.07), (0.1, 0.3)])
+def test_a_handover_is_found(
+    base_s: float, longer_s: float, lambda_: float, offset_s: float
+) -> None:
+    """Wherever in DRAIN's period it falls: the link is used again 8 s later."""
+    at_s = 20 + offset_s
+    link = Link(20, changes=(Change(at_s, base_rtt_s=longer_s),))
+    outcome = model.run(link, [Flow(base_s, lambda_)], at_s + 20, at_s + 8, probe_rtt_s=base_s)
+    assert share(outcome, 20) > 0.9
+
+
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
+def test_a_slower_link_has_a_short_queue_in_two_seconds(offset_s: float) -> None:
+    at_s = 20 + offset_s
+    link = Link(10, changes=(Change(at_s, rate_mbps=2),))
+    outcome = model.run(link, [Flow(0.05)], at_s + 20)
+    assert outcome.p95_s(at_s + 2, at_s + 4) < 2 * 0.05
+    assert outcome.p95_s(at_s + 2) < 2 * 0.05
+
+
+@pytest.mark.parametrize("ppm", [-500, 500])
+def test_a_clock_that_drifts(ppm: int) -> None:
+    outcome = model.run(Link(20), [Flow(0.03, drift_ppm=ppm)], 60, 10)
+    assert share(outcome, 20) > 0.98
+    assert outcome.p95_s(10) < 2 * 0.03
+
+
+@pytest.mark.parametrize("pause_s", [0.05, 0.2, 1.0])
+@pytest.mark.parametrize("lags", [False, True])
+def test_a_server_that_stood_still(pause_s: float, lags: bool) -> None:
+    """A virtual machine that was moved; its clock may have stood as long."""
+    flow = Flow(0.03, pause_at_s=15, pause_s=pause_s, pause_lags=lags)
+    outcome = model.run(Link(20), [flow], 60, 16 + pause_s)
+    assert share(outcome, 20) > 0.95
+    assert outcome.p95_s(25) < 2 * 0.03
+
+
+@pytest.mark.parametrize("tick_s", [0.004, 0.01])
+def test_timestamps_of_another_tick(tick_s: float) -> None:
+    outcome = model.run(Link(20), [Flow(0.03, tick_s=tick_s)], 60, 10)
+    assert share(outcome, 20) > 0.98
+
+
+@pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.1), (20, 0.03), (50, 0.1)])
+@pytest.mark.parametrize("size", [16_000, 256_000, 4_000_000])
+def test_an_object_comes_as_fast_as_stocks(mbps: float, base_s: float, size: int) -> None:
+    ours, stock = (
+        model.run(Link(mbps), [Flow(base_s, lambda_, size_bytes=size)], 60).fetch_s[0]
+        for lambda_ in (1.25, None)
+    )
+    assert ours < 1.02 * stock
+
+
+@pytest.mark.parametrize("cc", [CUBIC, BBR])
+@pytest.mark.parametrize(("mbps", "buffer_bytes"), [(10, 750_000), (10, 150_000), (40, 750_000)])
+def test_a_rival_leaves_a_fair_share(mbps: float, buffer_bytes: int, cc: int) -> None:
+    """Nine tenths of it, or of what stock would have; and the queue is short when it left."""
+    link = Link(mbps, buffer_bytes=buffer_bytes)
+    rival = Flow(0.05, None, cc=cc, start_s=5)
+
+    def part(own: Flow) -> float:
+        goodput = model.run(link, [own, rival], 65, 15).goodput_mbps
+        return float(2 * goodput[0] / goodput.sum())
+
+    assert part(Flow(0.05)) > 0.9 * min(1, part(Flow(0.05, None)))
+    left = Flow(0.05, None, cc=cc, start_s=5, stop_s=45)
+    outcome = model.run(link, [Flow(0.05), left], 70)
+    assert outcome.p95_s(52) < 2 * 0.05
+
+
+@pytest.mark.parametrize("mbps", [3, 5])
+def test_traffic_below_the_links_rate_is_no_rival(mbps: float) -> None:
+    """Paced as a call is: a third or half of the link, and no queue of its own."""
+    outcome = model.run(Link(10), [Flow(0.05), Flow(0.05, None, app_mbps=mbps)], 60, 10)
+    assert outcome.p95_s(10) < 2 * 0.05
+    assert outcome.goodput_mbps[1] > 0.97 * mbps
+
+
+@functools.cache
+def opportunities(seed: int) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array(ltelink.opportunities(seed, 60), np.uint32)
+
+
+def test_lambda_is_a_dial() -> None:
+    """From 1.0 to 3.0 p95 of varying links grows with every step, and goodput till it is all."""
+    lambdas = (1.0, 1.25, 1.6, 2.0, 3.0)
+    goodput, p95 = np.array([dialled(lambda_) for lambda_ in lambdas]).T
+    assert (np.diff(goodput) > -0.005 * goodput[1:]).all()
+    assert goodput[0] < 0.97 * goodput[-1]
+    assert (np.diff(p95) > 0).all()
+    assert p95[-1] > 1.8 * p95[0]
+
+
+def dialled(lambda_: float, seeds: Sequence[int] = (1, 2, 5)) -> tuple[float, float]:
+    """Geometric means of goodput in Mb/s and p95 in s."""
+    outcomes = [
+        model.run(Link(opportunities_ms=opportunities(seed)), [Flow(0.04, lambda_)], 60)
+        for seed in seeds
+    ]
+    goodput = [float(outcome.goodput_mbps[0]) for outcome in outcomes]
+    p95 = [outcome.p95_s() for outcome in outcomes]
+    return float(np.exp(np.mean(np.log(goodput)))), float(np.exp(np.mean(np.log(p95))))
