@@ -727,6 +727,7 @@ static void forged(struct model *m, const struct forgery *word)
 		f->d.lambda = 0;
 	}
 	f->rcv_nxt += word->packets;
+	m->arrived[f->c.queue] += word->packets * WIRE_BYTES;
 	sample(m, f, word->rtt_us, word->owd_us);
 	space_adjust(m, f);
 }

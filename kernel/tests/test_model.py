@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import model
 from drwalab import ltelink
@@ -219,7 +220,7 @@ def test_traffic_below_the_links_rate_is_no_rival(mbps: float) -> None:
 
 
 @functools.cache
-def opportunities(seed: int) -> np.ndarray:  # type: ignore[type-arg]
+def opportunities(seed: int) -> NDArray[np.uint32]:
     return np.array(ltelink.opportunities(seed, 60), np.uint32)
 
 

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Searches for peers whose lies make honest connections of the same queue slower."""
+
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import hypothesis
+import numpy as np
+import typer
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import builds
+import model
+from model import Flow, Forgery, Link
+
+RESULT = builds.TESTS / "results" / "adversary.md"
+
+# Fetch time and goodput over those beside liars on a link of their own
+FETCH_MOST = 1.25
+GOODPUT_LEAST = 0.9
+
+END_S = 20.0
+# When fetches begin, at different places of DRAIN's period
+FETCHES_S = (8.0, 9.3, 10.6, 11.9)
+OWN_QUEUE = 1
+LIARS = 3
+
+
+@dataclass(frozen=True)
+class Lie:
+    """A connection whose sender makes up its timestamps, or many one after another."""
+
+    start_ms: int
+    every_ms: int
+    packets: int
+    rtt_us: int
+    queue_us: int
+    # It claims its queue in so many words, and then no queue in one; 0: always
+    claims: int
+    # After so many words a new connection takes its place; 0: never
+    life: int
+
+    def words(self, flow: int) -> Iterator[Forgery]:
+        at_s = self.start_ms / 1e3
+        for number in itertools.count():
+            if at_s >= END_S:
+                return
+            bare = self.claims and number % (self.claims + 1) == 0
+            queue_us = 0 if bare else self.queue_us
+            yield Forgery(
+                at_s=at_s,
+                flow=flow,
+                packets=self.packets,
+                rtt_us=min(self.rtt_us + queue_us, 60_000_000),
+                owd_us=12_345 + queue_us,
+                reset=bool(self.life) and number % self.life == 0,
+            )
+            at_s += self.every_ms / 1e3
+
+
+@dataclass(frozen=True)
+class Story:
+    """A link of mbps and base_ms, an honest bulk download beside a fetch or not, and liars."""
+
+    mbps: int
+    base_ms: int
+    beside: bool
+    lies: tuple[Lie, ...]
+
+    def words(self, first: int) -> list[Forgery]:
+        said = [word for i, lie in enumerate(self.lies) for word in lie.words(first + i)]
+        return sorted(said, key=lambda word: word.at_s)
+
+
+def _microseconds(most: int) -> st.SearchStrategy[int]:
+    """Any magnitude is as likely as another."""
+    return st.integers(0, most.bit_length() - 1).flatmap(
+        lambda bits: st.integers(1 << bits, min(most, (2 << bits) - 1))
+    )
+
+
+LIES = st.builds(
+    Lie,
+    start_ms=st.integers(0, 12_000),
+    every_ms=st.integers(10, 1500),
+    packets=st.integers(0, 20),
+    rtt_us=_microseconds(60_000_000),
+    queue_us=st.just(0) | _microseconds(2_000_000),
+    claims=st.integers(0, 200),
+    life=st.just(0) | st.integers(1, 100),
+)
+STORIES = st.builds(
+    lambda link, beside, lies: Story(link[0], link[1], beside, tuple(lies)),
+    st.sampled_from([(10, 50), (5, 100), (30, 60)]),
+    st.booleans(),
+    st.lists(LIES, min_size=1, max_size=LIARS),
+)
+
+
+def _run(story: Story, honest: list[Flow], queue: int, warm_s: float) -> model.Outcome:
+    liar = Flow(story.base_ms / 1e3, forged=True, queue=queue)
+    return model.run(
+        Link(story.mbps),
+        [*honest, *[liar] * len(story.lies)],
+        END_S,
+        warm_s,
+        forgeries=story.words(len(honest)),
+    )
+
+
+def fetch_harm(story: Story, size_bytes: int) -> float:
+    """Times of new fetches, over those of liars that share nothing with them."""
+
+    def mean_s(queue: int) -> float:
+        base_s = story.base_ms / 1e3
+        bulk = [Flow(base_s)] if story.beside else []
+        times = []
+        for start_s in FETCHES_S:
+            fetch = Flow(base_s, start_s=start_s, size_bytes=size_bytes)
+            took = float(_run(story, [fetch, *bulk], queue, 0).fetch_s[0])
+            times.append(END_S - start_s if np.isnan(took) else took)
+        return float(np.mean(times))
+
+    return mean_s(0) / mean_s(OWN_QUEUE)
+
+
+def bulk_harm(story: Story) -> float:
+    """A download's goodput without the liars in its queue, over that with them."""
+    bulk = [Flow(story.base_ms / 1e3)]
+    alone, beside = (float(_run(story, bulk, queue, 5).goodput_mbps[0]) for queue in (OWN_QUEUE, 0))
+    return alone / max(beside, 1e-6)
+
+
+@dataclass(frozen=True)
+class Harm:
+    """A kind of harm, and the most of it that is allowed."""
+
+    name: str
+    measure: Callable[[Story], float]
+    most: float
+
+
+def _fetch_500_kb(story: Story) -> float:
+    return fetch_harm(story, 500_000)
+
+
+def _fetch_2_mb(story: Story) -> float:
+    return fetch_harm(story, 2_000_000)
+
+
+HARMS = (
+    Harm("fetch of 500 kB", _fetch_500_kb, FETCH_MOST),
+    Harm("fetch of 2 MB", _fetch_2_mb, FETCH_MOST),
+    Harm("bulk", bulk_harm, 1 / GOODPUT_LEAST),
+)
+
+
+@dataclass
+class Search:
+    """What a search has seen: how many stories, and the most harmful one."""
+
+    stories: int = 0
+    worst: float = 0.0
+    story: Story | None = None
+    # The smallest story beyond the bound
+    found: Story | None = None
+    harm: float = field(default=0.0, repr=False)
+
+
+def search(harm: Harm, runs: int, seed: int) -> Search:
+    """Makes this many stories, more like those that do harm, and shrinks one beyond the bound."""
+    result = Search()
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=runs,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.target, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @hypothesis.given(STORIES)
+    def hurts(story: Story) -> None:
+        measured = harm.measure(story)
+        result.stories += 1
+        if measured > result.worst:
+            result.worst, result.story = measured, story
+        hypothesis.target(measured)
+        if measured > harm.most:
+            # The smallest one is tried last.
+            result.found, result.harm = story, measured
+            raise AssertionError
+
+    with contextlib.suppress(AssertionError):
+        hurts()
+    return result
+
+
+def report(results: dict[str, Search], runs: int, seed: int) -> str:
+    law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
+    lines = [
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
+        "# adversary",
+        "What liars in a modelled queue can do to honest connections, as found by",
+        "[adversary.py](../adversary.py); harm is relative to liars on a link of their own.",
+        "",
+        "| harm | stories | worst | bound |",
+        "| --- | --: | --: | --: |",
+        *[
+            f"| {harm.name} | {results[harm.name].stories:,} | {results[harm.name].worst:.3f} × "
+            f"| {harm.most:.2f} × |"
+            for harm in HARMS
+        ],
+        "",
+        "The most harmful stories:",
+        "",
+        *[f"- {name}: `{result.story}`" for name, result in results.items()],
+        "",
+        f"tcp_drwa_core.c: sha256 {law}. "
+        f"Repeat it with `kernel/tests/adversary --runs {runs} --seed {seed} --record`.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# One search's share: a search learns what harms, and many of them begin elsewhere.
+CHUNK = 200
+
+
+def main(
+    runs: Annotated[int, typer.Option(min=1, help="Stories for each kind of harm.")] = 1000,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes at a time.")] = 1,
+    seed: Annotated[int, typer.Option(min=1, help="First random seed.")] = 1,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write results/adversary.md if nothing is found.")
+    ] = False,
+) -> None:
+    """Search for liars who make honest connections slower than the law promises."""
+    model.library()
+    shares = [
+        (harm, min(CHUNK, runs - start), seed + i)
+        for harm in HARMS
+        for i, start in enumerate(range(0, runs, CHUNK))
+    ]
+    results = {harm.name: Search() for harm in HARMS}
+    findings = 0
+    bar = Progress(
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
+        TimeElapsedColumn(),
+    )
+    with bar, ProcessPoolExecutor(jobs) as pool:
+        task = bar.add_task("", total=runs * len(HARMS))
+        waiting = {pool.submit(search, *share): share for share in shares}
+        for done in as_completed(waiting):
+            (harm, share, used), result = waiting[done], done.result()
+            total = results[harm.name]
+            total.stories += result.stories
+            if result.worst > total.worst:
+                total.worst, total.story = result.worst, result.story
+            if result.found:
+                findings += 1
+                bar.console.print(
+                    f"{harm.name}, seed {used}: {result.harm:.2f} x by {result.found}",
+                    soft_wrap=True,
+                )
+            bar.advance(task, share)
+    for name, total in results.items():
+        print(f"{name}: {total.stories:,} stories, worst {total.worst:.3f} x by {total.story}")
+    if findings:
+        raise SystemExit(f"findings: {findings}; nothing is recorded")
+    if record:
+        RESULT.write_text(report(results, runs, seed))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A short search for harmful liars, and that it finds them where the law is weaker."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import adversary
+import builds
+import model
+
+SEED = 1
+RUNS = 30
+
+
+@pytest.mark.parametrize("harm", adversary.HARMS, ids=lambda harm: harm.name)
+def test_no_liar_harms_others(harm: adversary.Harm) -> None:
+    print(f"seed {SEED}")
+    result = adversary.search(harm, RUNS, SEED)
+    assert result.stories >= RUNS // 2
+    assert not result.found, f"{result.harm:.2f} x by {result.found}"
+
+
+@pytest.fixture
+def weaker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A law whose text a test may change."""
+    path = tmp_path / builds.CORE.name
+    path.write_text(builds.CORE.read_text())
+    monkeypatch.setattr(builds, "CORE", path)
+    model.library.cache_clear()
+    yield path
+    model.library.cache_clear()
+
+
+def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
+    """Whoever takes more off its base than it sees itself can be made slow."""
+    law = weaker.read_text()
+    bounded = "min(q_us, link_queue(l, now_us))"
+    assert law.count(bounded) == 1
+    weaker.write_text(law.replace(bounded, "link_queue(l, now_us)"))
+    fetch = adversary.HARMS[0]
+    result = adversary.search(fetch, 200, SEED)
+    assert result.found
+    assert result.harm > fetch.most
