@@ -230,13 +230,13 @@ static void take_setting(struct story *s, struct connection *c)
 /* A word of the link's state is a time, or any number. */
 static void take_link(struct story *s, struct world *w)
 {
-	u32 words[offsetof(struct drwa_link, rivals) / sizeof(u32)];
+	u32 words[offsetof(struct drwa_link, others) / sizeof(u32)];
 	u8 which = take_byte(s);
 	u32 number = take_number(s), i;
 
 	i = which % (ARRAY_SIZE(words) + 2);
 	if (i == ARRAY_SIZE(words)) {
-		w->link.rivals = number & 1;
+		w->link.others = number;
 	} else if (i > ARRAY_SIZE(words)) {
 		w->came += number;
 	} else {

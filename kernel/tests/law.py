@@ -45,7 +45,8 @@ class Link:
 
     @property
     def rivals(self) -> bool:
-        return bool(library().link_rivals(self.memory))
+        """Whether more than a quarter of what came was nobody's."""
+        return int(library().link_others(self.memory)) > 255 // 4
 
     def tell(self, now_us: int, q_us: int, target_us: int) -> None:
         """Somebody else's word."""

@@ -13,7 +13,7 @@ STATE(phase)
 STATE(rival)
 LINK(q_us)
 LINK(target_us)
-LINK(rivals)
+LINK(others)
 
 u32 state_size(void)
 {

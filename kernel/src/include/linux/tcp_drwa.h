@@ -50,6 +50,7 @@ enum drwa_phase {
  * @phase:	enum drwa_phase
  * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
  *		effect is over
+ * @others:	delay: that of the link when @rival was set
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
@@ -76,6 +77,7 @@ struct drwa {
 		rival:1;
 	u8	phase;
 	u8	rounds;
+	u8	others;
 	union {
 		u32	sum_us;
 		u32	least_us;
@@ -104,7 +106,7 @@ static_assert(sizeof(struct drwa) <= 64);
  * @counted_us:	when the bytes were last compared
  * @all:	bytes that had come by then, whosever they are
  * @governed:	bytes of these connections since
- * @rivals:	a part was nobody's here
+ * @others:	the part of all that was not theirs then, in 255ths
  *
  * Written without a lock: a lost update costs one round.
  */
@@ -117,7 +119,7 @@ struct drwa_link {
 	u32	counted_us;
 	u32	all;
 	u32	governed;
-	bool	rivals;
+	u8	others;
 };
 
 /* Does drwa_round() want to know how much came over the link? Once a second. */

@@ -71,8 +71,10 @@
  *
  * Unless others keep that queue, who do not follow this law. What came over the
  * link and was nobody's here is counted, because the phone sees all of it; when
- * that is a quarter and DRAIN leaves a queue, there is a rival, and until that
- * ends the window leaves room to grow as in START, as stock's would.
+ * that is a quarter and DRAIN leaves a queue, there is a rival, and the window
+ * leaves room to grow as in START, as stock's would. That ends with the rival, or
+ * when the next DRAIN finds that it brought nothing: what comes at its own pace
+ * is no rival, and its queue is the path.
  *
  * Connections through a queue tell each other things (struct drwa_link). All
  * have the same target, or the one with the longest path would have the link.
@@ -142,11 +144,11 @@
 #define DELAY_OLD_RTTS_SHIFT	4
 #define DELAY_OLD_SHIFT_MAX	26
 
-/* One ungoverned download beside three of ours has its fair part. It is gone
- * when no more is left than headers, which are not governed bytes: 52 of 1500.
+/* One ungoverned download beside three of ours has its fair part; it is gone when
+ * no more is left than headers, which are not governed bytes: 52 of 1500.
  */
-#define DELAY_RIVAL_PART	4
-#define DELAY_RIVAL_LEFT	16
+#define LINK_RIVAL		(U8_MAX / 4)
+#define LINK_HEADERS		(U8_MAX / 16)
 
 /* A link that lost three quarters of its rate behind a queue may be a path that
  * became four times as long.
@@ -307,6 +309,7 @@ static bool delay_shows(const struct drwa *d, u32 q_us)
 /* Is the base the path's again? Called once a round of DRAIN. */
 static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 {
+	u8 others = READ_ONCE(l->others);
 	u32 drain_q_us;
 	bool shared;
 	s32 left;
@@ -336,10 +339,13 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 		if (d->rival)
 			d->wnd = 0;
 		d->rival = 0;
-	} else if (READ_ONCE(l->rivals)) {
+	} else if (!d->rival && others > LINK_RIVAL) {
 		d->rival = 1;
-	} else if (left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
+		d->others = others;
+	} else if (d->rival ? others + (U8_MAX - d->others) / 8 >= d->others :
+			      left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
 		d->base_us = d->drain_us;
+		d->rival = 0;
 		d->phase = DRWA_START;
 		d->rounds = 0;
 	}
@@ -418,15 +424,15 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 {
 	u32 governed = READ_ONCE(l->governed) + data_rcvd;
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
-	u32 came, part;
+	u32 came, others;
 
 	WRITE_ONCE(l->governed, governed);
 	if (!drwa_count_due(l, now_us) || elapsed_us / 4 < rtt_us)
 		return;
 	came = all - READ_ONCE(l->all);
-	part = READ_ONCE(l->rivals) ? DELAY_RIVAL_LEFT : DELAY_RIVAL_PART;
 	/* Another interface's count may have come in its place. */
-	WRITE_ONCE(l->rivals, came < U32_MAX / 2 && governed < came - came / part);
+	others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
+	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->governed, 0);
@@ -514,7 +520,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	target_us = delay_target(d, l, now_us);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
 	if (d->rival) {
-		if (READ_ONCE(l->rivals)) {
+		if (READ_ONCE(l->others) > LINK_HEADERS) {
 			wnd = max(wnd, DELAY_START_GAIN * data_rcvd);
 		} else {
 			d->rival = 0;
@@ -553,7 +559,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->good = d->rate;
 		soon = d->shared;
 		if (full && q_us > target_us && !d->rival)
-			soon |= READ_ONCE(l->rivals) || d->rate < d->good / DELAY_COLLAPSE;
+			soon |= READ_ONCE(l->others) > LINK_RIVAL || d->rate < d->good / DELAY_COLLAPSE;
 		if (!delay_drain_due(d, l, now_us, soon))
 			return;
 	}
