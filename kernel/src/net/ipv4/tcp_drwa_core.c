@@ -128,10 +128,10 @@
 #define DELAY_START_GAIN	4
 
 /* Weight of a round's change of rate in their average, and how much of that the
- * window holds beside the rate, in 256ths for each hundredth of lambda.
+ * window holds beside the rate: a 64th for each hundredth of lambda.
  */
 #define DELAY_DEV_SHIFT		4
-#define DELAY_DEV_GAIN		4
+#define DELAY_DEV_GAIN_SHIFT	6
 
 /* One round with less window, and the next one, in which that arrives. */
 #define DELAY_DRAIN_ROUNDS	2
@@ -149,6 +149,9 @@
  */
 #define LINK_RIVAL		(U8_MAX / 4)
 #define LINK_HEADERS		(U8_MAX / 16)
+
+/* Less than 2^14 bytes a second is a call, a chat or a ping, and no download. */
+#define LINK_RIVAL_MIN_SHIFT	(LINK_SHIFT - 14)
 
 /* A link that lost three quarters of its rate behind a queue may be a path that
  * became four times as long.
@@ -367,14 +370,14 @@ static u32 delay_queue(struct drwa *d, u32 now_us)
 	return q;
 }
 
-/* The bytes that @rate is in @us */
-static u32 delay_bytes(u32 rate, u32 us)
+/* The bytes that @rate is in @us; no overflow below 2^34 and 2^30 */
+static u32 delay_bytes(u64 rate, u32 us)
 {
-	return min_t(u64, (u64)rate * us >> DELAY_RATE_SHIFT, U32_MAX / 4);
+	return min_t(u64, rate * us >> DELAY_RATE_SHIFT, U32_MAX / 4);
 }
 
 /* Keeps the round's rate and how much rates differ; returns what may come next. */
-static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
+static u64 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 {
 	u32 rate, change;
 
@@ -395,7 +398,7 @@ static u32 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 			}
 		}
 	}
-	return min_t(u64, d->rate + ((u64)d->dev * d->lambda * DELAY_DEV_GAIN >> 8), U32_MAX);
+	return d->rate + ((u64)d->dev * d->lambda >> DELAY_DEV_GAIN_SHIFT);
 }
 
 /* Queueing delay to aim at on a steady link, us: the least (lambda - 1) * R of
@@ -432,6 +435,8 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 	came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
 	others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
+	if (others < elapsed_us >> LINK_RIVAL_MIN_SHIFT)
+		others = 0;
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
@@ -452,9 +457,9 @@ static u32 link_queue(const struct drwa_link *l, u32 now_us)
 	return link_fresh(now_us, READ_ONCE(l->q_seen_us)) ? READ_ONCE(l->q_us) : 0;
 }
 
-/* Is DRAIN due, here or at another connection? */
+/* Is DRAIN due, here or at another connection? @queue: its own is too long. */
 static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_us,
-			    bool soon)
+			    bool queue)
 {
 	u32 us, begun = now_us ^ d->round_us;
 	int old = DELAY_OLD_SHIFT;
@@ -463,7 +468,8 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 		return true;
 	if (!(begun >> LINK_SHIFT))
 		return false;
-	if (!soon) {
+	if (!d->shared && !(queue && !d->rival && (READ_ONCE(l->others) > LINK_RIVAL ||
+						   d->rate < d->good / DELAY_COLLAPSE))) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
 		while (us >> (old - DELAY_OLD_RTTS_SHIFT) && old < DELAY_OLD_SHIFT_MAX)
@@ -479,8 +485,9 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
 	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
-	u32 q_us, rate, bdp, target_us, wnd;
-	bool ahead, first, full, soon;
+	u32 q_us, target_us, wnd;
+	bool first, full;
+	u64 rate;
 
 	if (d->phase == DRWA_ASIDE) {
 		if (now_us - d->base_seen_us > DRWA_RTT_MAX_US)
@@ -490,13 +497,11 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	if (!d->samples || !elapsed_us)
 		return;
 	d->rtt_us = d->least_us;
-	if (elapsed_us / DELAY_IDLE_RTTS > d->least_us &&
-	    elapsed_us / DELAY_IDLE_RTTS > last_rtt_us)
+	if (elapsed_us / DELAY_IDLE_RTTS > max(d->least_us, last_rtt_us))
 		return;
 
 	/* What was offered before d->wnd fell is still to come. */
-	ahead = d->wnd && data_rcvd > d->wnd + 2 * mss;
-	if (d->phase == DRWA_DRAIN && !ahead)
+	if (d->phase == DRWA_DRAIN && data_rcvd <= d->wnd + 2 * mss)
 		delay_drained(d, l, now_us);
 	q_us = delay_queue(d, now_us);
 	/* No queue is longer than the RTT. */
@@ -515,8 +520,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	first = !d->rate;
 	full = data_rcvd >= d->wnd / 2;
 	rate = delay_rate(d, elapsed_us, data_rcvd, full);
-	bdp = delay_bytes(d->rate, d->rtt_min_us);
-	d->cwnd = bdp;
 	target_us = delay_target(d, l, now_us);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
 	if (d->rival) {
@@ -557,22 +560,22 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		delay_share(d, l, now_us, q_us);
 		if (q_us <= target_us)
 			d->good = d->rate;
-		soon = d->shared;
-		if (full && q_us > target_us && !d->rival)
-			soon |= READ_ONCE(l->others) > LINK_RIVAL || d->rate < d->good / DELAY_COLLAPSE;
-		if (!delay_drain_due(d, l, now_us, soon))
+		if (!delay_drain_due(d, l, now_us, full && q_us > target_us))
 			return;
 	}
+	d->cwnd = delay_bytes(d->rate, d->rtt_min_us);
 	if (d->phase != DRWA_DRAIN) {
 		d->phase = DRWA_DRAIN;
 		d->rounds = DELAY_DRAIN_ROUNDS;
 		d->drain_us = d->owd_us;
 		d->drain_q_us = q_us;
 		/* Where the window is not used, more than comes would be no DRAIN. */
-		bdp = min(bdp, data_rcvd);
+		d->cwnd = min(d->cwnd, data_rcvd);
 	}
 	/* Senders round down to whole segments, which are a sixteenth of few. */
-	wnd = bdp >> DELAY_DRAIN_SHIFT < mss ? bdp : bdp - (bdp >> DELAY_DRAIN_SHIFT);
+	wnd = d->cwnd;
+	if (wnd >> DELAY_DRAIN_SHIFT >= mss)
+		wnd -= wnd >> DELAY_DRAIN_SHIFT;
 	d->wnd = max(wnd, floor / 2);
 }
 
