@@ -245,16 +245,23 @@ def test_the_least_target_is_everybodys() -> None:
     assert link.target_us == pytest.approx(20_000, abs=1000)
 
 
-def ungoverned(part: float, left_us: int) -> Law:
-    """A connection behind a queue that DRAIN leaves this long, beside others' traffic."""
+def ungoverned(part: float, left_us: int, yields: bool = True) -> Law:
+    """A connection behind a queue that DRAIN leaves this long, beside others' traffic.
+
+    What a larger window than the law's has more, others have less, if they yield.
+    """
     law = Law(DELAY, 125)
     rounds_of(law, 50_000, 7, 20_000, 3)
-    drained = 0
-    for _ in range(400):
+    rounds, drained = 0, 0
+    while rounds < 400 or law.phase == DRAIN:
+        rounds += 1
         drained += law.phase == DRAIN
         q_us = left_us if law.phase == DRAIN else 60_000
         size = min(law.wnd, 20_000)
-        law.link.came += int(size * part)
+        others = int(size * part)
+        if law.rival and yields:
+            size, others = size + others // 2, others // 2
+        law.link.came += others
         rounds_of(law, 50_000 + q_us, 7 + q_us, size)
     assert drained
     return law
@@ -264,9 +271,26 @@ def ungoverned(part: float, left_us: int) -> Law:
 def test_a_quarter_that_is_nobodys_is_a_rivals(part: float, rivals: bool) -> None:
     """And only behind one the window is more than the law's, to keep a share of the link."""
     law = ungoverned(part, 55_000)
-    assert law.link.rivals == rivals
     assert law.rival == rivals
     assert not rivals or law.wnd >= 4 * 20_000
+
+
+def test_what_yields_nothing_is_no_rival() -> None:
+    """A queue that stays beside paced traffic is the path's."""
+    law = ungoverned(0.5, 55_000, yields=False)
+    assert law.link.rivals
+    assert not law.rival
+    assert law.rtt_min_us == pytest.approx(105_000, abs=6_000)
+
+
+def test_a_trickle_is_no_rival() -> None:
+    """Less than 2^14 bytes a second is no download, whatever part of a slow link it is."""
+    for others, rivals in ((14_000, False), (20_000, True)):
+        law = Law(DELAY, 125)
+        for _ in range(40):
+            law.link.came += others // 10
+            rounds_of(law, 100_000, 7, 2 * MSS)
+        assert law.link.rivals == rivals
 
 
 def test_one_that_keeps_no_queue_is_no_rival() -> None:

@@ -61,7 +61,7 @@
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
  * of the link.
  *
- * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
+ * DRAIN looks for the least OWD anew, every 4 s and 32 RTTs, with 1/16 less than
  * fills the link, or just that if it is few segments. What queue there is goes
  * within two rounds, and what delay stays is the path's. A shorter path shows by
  * a lower OWD, and DRAIN goes on for as long as it finds one. If all but an eighth
@@ -138,10 +138,10 @@
 #define DELAY_DRAIN_SHIFT	4
 
 /* DRAIN is due every 2^22 us, between LEDBAT's minutes and the time a user waits
- * for a stalled page, but after 2^4 RTTs at the soonest, as it costs 1/16 of two.
+ * for a stalled page, but after 2^5 RTTs at the soonest, as it costs 1/16 of two.
  */
 #define DELAY_OLD_SHIFT		22
-#define DELAY_OLD_RTTS_SHIFT	4
+#define DELAY_OLD_RTTS_SHIFT	5
 #define DELAY_OLD_SHIFT_MAX	26
 
 /* One ungoverned download beside three of ours has its fair part; it is gone when
