@@ -24,13 +24,17 @@ HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a target: the worst link and how many are right; nothing without links."""
+    """What became of a target: its value, where that is, and how many links are right.
+
+    The value is that of the worst link, or the geometric mean of all; none without links.
+    """
 
     row: str
     case: str
     what: str
     bound: str
     reach: bool
+    together: bool
     met: bool
     worst: float | None
     where: str | None
@@ -48,9 +52,14 @@ class Verdict:
             self.bound,
             f"{self.worst:.3f}",
             str(self.where),
-            f"{self.links_met} of {self.links}",
+            "–" if self.together else f"{self.links_met} of {self.links}",
             f"{word} (to reach for)" if self.reach else word,
         )
+
+    @property
+    def order(self) -> tuple[bool, bool, int]:
+        """What is missed comes first, what has only to be reached for after it."""
+        return (self.met, self.reach, int(self.row))
 
 
 def judge(target: Target, groups: Sequence[Group]) -> Verdict:
@@ -62,18 +71,24 @@ def judge(target: Target, groups: Sequence[Group]) -> Verdict:
             continue
         if value is not None:
             values[group.label] = round(float(value), 4)
-    where = min(values, key=lambda label: target.margin(values[label]), default=None)
-    met = sum(target.met(value) for value in values.values())
+    links_met = sum(target.met(value) for value in values.values())
+    worst = where = None
+    if values and target.together:
+        worst, where = geometric_mean(list(values.values())), f"all {len(values)}, geometric mean"
+    elif values:
+        where = min(values, key=lambda label: target.margin(values[label]))
+        worst = values[where]
     return Verdict(
         row=target.row,
         case=target.case,
         what=target.what,
         bound=target.bound,
         reach=target.reach,
-        met=bool(values) and met == len(values),
-        worst=None if where is None else values[where],
+        together=target.together,
+        met=worst is not None and target.met(worst),
+        worst=worst,
         where=where,
-        links_met=met,
+        links_met=links_met,
         links=len(values),
         values=values,
     )
@@ -144,18 +159,18 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def document(rows: Sequence[Row], took_s: float) -> str:
     """The verdicts, then each case's players side by side."""
     verdicts = [v for row in rows for v in row.verdicts]
-    cells = [v.cells() for v in verdicts]
+    cells = [v.cells() for v in sorted(verdicts, key=lambda v: v.order)]
     cells += [(row, text, "", "–", "–", "–", "tested there") for row, text in ELSEWHERE.items()]
-    cells.sort(key=lambda c: int(c[0]))
     required = [v for v in verdicts if not v.reach]
     met = sum(v.met for v in required)
     runs = sum(len(row.runs) for row in rows)
     parts = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         "# Campaign\n"
-        f"{met} of {len(required)} targets are met. A target holds on every link of its case; the "
-        "table has the worst one. Ratios are of the default law (`drwa`), to what the target "
-        "names; [targets.py](../drwalab/targets.py) has the formulae.\n\n"
+        f"{met} of {len(required)} targets are met; those missed come first. A target holds on "
+        "every link that it concerns, and the table has the worst one, or it is about the "
+        "geometric mean of all. Ratios are of the default law (`drwa`), to what the target names; "
+        "[targets.py](../drwalab/targets.py) has the formulae.\n\n"
         f"{_table(HEADS, cells)}\n"
         "The players of each case over the links that they share with stock: goodput of stock's, "
         "mean and p95 RTT of the idle link's, each the geometric mean over the links, and the mean "

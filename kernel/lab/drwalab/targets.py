@@ -2,7 +2,8 @@
 """What `lab campaign` asks of the default law: each target as data, and how it is measured.
 
 A measure looks at the runs over one link (a Group) and gives a number, or None where the target
-does not concern that link. Each target holds on all links that it concerns, so the worst decides.
+does not concern that link. A target holds on all links that it concerns, so the worst decides; or
+it is about the links together, of which it takes the geometric mean.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,19 +14,30 @@ from typing import Any
 import numpy as np
 
 from drwalab import compare, schemes, spec, units
-from drwalab.results import Result, goodput_between, jain, rtt_between
+from drwalab.results import Result, goodput_between, jain, of_idle, rtt_between
 
 LAW = "drwa"
 STOCK = "stock"
 STATIC = "android-lte"
-STATICS = (STATIC, "paper-lte")
 
-# The part of the law's delay target that row 2 asks for, and row 4 after a step.
+# What queues may make of the base RTT: row 2, and row 4 after a step.
 RTT_OF_BASE = 1.3
+# A queue is short where its link's RTT is below so many base RTTs.
+SHORT_OF_BASE = 2.0
+# Steady links below it hold a few segments at most.
+SLOW_BPS = 2_000_000
+# The values of λ that row 15 tries.
+DIAL = (1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
 
 
 class Missing(Exception):
     """A run that the measure needs is not among the results."""
+
+
+def dialled(lambda_: float) -> str:
+    """The law with this λ."""
+    default = schemes.DEFAULT_LAMBDA_HUNDREDTHS[LAW] / 100
+    return LAW if lambda_ == default else f"{LAW} λ={lambda_:.2f}"
 
 
 def player(result: Result) -> str:
@@ -33,6 +45,8 @@ def player(result: Result) -> str:
     if result["cc"] != spec.DEFAULTS["cc"]:
         return str(result["cc"])
     name = str(result["aqm"] or result["scheme"])
+    if name == LAW:
+        name = dialled(result["lambda"])
     limits = result["limits"]
     usual = limits == schemes.DEFAULT_LIMITS.get(result["scheme"])
     return name if usual else f"{name}, limits {limits}"
@@ -41,8 +55,9 @@ def player(result: Result) -> str:
 class Group:
     """The runs over one link, by player; several for each when several seeds were run."""
 
-    def __init__(self, runs: dict[str, list[Result]]) -> None:
+    def __init__(self, runs: dict[str, list[Result]], case: dict[str, "Group"]) -> None:
         self._runs = runs
+        self._case = case
         self.any = next(iter(runs.values()))[0]
 
     def has(self, who: str) -> bool:
@@ -75,17 +90,31 @@ class Group:
     def label(self) -> str:
         return compare.link_label(self.any)
 
+    def but(self, **config: Any) -> "Group":
+        """The case's runs that differ from these in nothing but this."""
+        key = _key(self.config | config)
+        if key not in self._case:
+            raise Missing(str(config))
+        return self._case[key]
+
+
+def _key(config: dict[str, Any]) -> str:
+    """A link and its load, whatever becomes of λ, which stock has not."""
+    events = [event for event in config["events"] if "lambda=" not in event]
+    return str([events if name == "events" else config.get(name) for name in compare.LINK_KEYS])
+
 
 def groups(results: Sequence[Result]) -> list[Group]:
-    """Results by link, whatever the seed, and whatever becomes of λ, which stock has not."""
+    """Results by link, whatever the seed."""
     found: dict[str, dict[str, list[Result]]] = {}
     for result in results:
-        config = dict(result["config"])
-        config["events"] = [e for e in config["events"] if "lambda=" not in e]
-        key = str([config.get(name) for name in compare.LINK_KEYS])
         # λ is switched on some of these links, so stock alone stands for several runs of the law.
-        found.setdefault(key, {}).setdefault(player(result), []).append(result)
-    return [Group(runs) for runs in found.values()]
+        runs = found.setdefault(_key(result["config"]), {})
+        runs.setdefault(player(result), []).append(result)
+    case: dict[str, Group] = {}
+    for key, runs in found.items():
+        case[key] = Group(runs, case)
+    return list(case.values())
 
 
 Measure = Callable[[Group], float | None]
@@ -93,7 +122,10 @@ Measure = Callable[[Group], float | None]
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on a measure; reach is for what the project would like but does not require."""
+    """A bound on a measure, at each link or of all together.
+
+    reach is for what the project would like but does not require.
+    """
 
     row: str
     case: str
@@ -102,6 +134,7 @@ class Target:
     at_least: float | None = None
     at_most: float | None = None
     reach: bool = False
+    together: bool = False
 
     def met(self, value: float) -> bool:
         if self.at_least is not None:
@@ -178,8 +211,141 @@ def power_of(other: str) -> Measure:
     return lambda g: g.ratio(power, other)
 
 
-def goodput_of_deepest(g: Group) -> float:
-    return g.mean(LAW, goodput) / max(g.mean(who, goodput) for who in (STOCK, *STATICS))
+def p95_of_idle(g: Group) -> float | None:
+    ratios = [ratio for r in g.runs(LAW) if (ratio := of_idle(r, "p95"))]
+    return float(np.mean(ratios)) if ratios else None
+
+
+def step_of(of: Callable[[Result], float], lambda_: float, before: float) -> Measure:
+    """What another λ makes of it."""
+    return lambda g: g.mean(dialled(lambda_), of) / g.mean(dialled(before), of)
+
+
+def where(holds: Callable[[dict[str, Any]], object], measure: Measure) -> Measure:
+    """That measure, on links and loads of which this holds."""
+    return lambda g: measure(g) if holds(g.config) else None
+
+
+def base_rtt(ms: float) -> Callable[[dict[str, Any]], bool]:
+    return lambda config: config["base_rtt_ms"] == ms
+
+
+def slow(config: dict[str, Any]) -> bool:
+    return bool(config["rate_bps"] and config["rate_bps"] < SLOW_BPS)
+
+
+def brisk(config: dict[str, Any]) -> bool:
+    return bool(config["rate_bps"] and config["rate_bps"] >= SLOW_BPS)
+
+
+def p95_of_slow(g: Group) -> float | None:
+    """p95 RTT of two base RTTs and the transmission of four segments, up to 2 Mb/s."""
+    rate_bps = g.config["rate_bps"]
+    if not rate_bps or rate_bps > SLOW_BPS:
+        return None
+    segments_ms = 4 * spec.PACKET_BYTES * 8 / rate_bps * 1e3
+    return g.mean(LAW, lambda r: p95(r) / (2 * base_ms(r) + segments_ms))
+
+
+def short_after_s(result: Result, at_s: float) -> float:
+    """How long after an instant the first second begins in which every RTT is short.
+
+    What is left of the run where none is.
+    """
+    sent_s = np.array(result["series"]["rtt"]["t_s"])
+    rtt_ms = np.array(result["series"]["rtt"]["ms"])
+    long_s = sent_s[(sent_s >= at_s) & (rtt_ms >= SHORT_OF_BASE * base_ms(result))]
+    end = end_s(result)
+    # From the instant, or from a long RTT on, until the next long one.
+    for begins, until in pairwise([at_s, *long_s, end]):
+        if until - begins >= 1 and ((sent_s > begins) & (sent_s < begins + 1)).any():
+            return float(begins - at_s)
+    return end - at_s
+
+
+def short_after_step_s(g: Group) -> float:
+    return max(short_after_s(r, changes(r, "rate")[0][0]) for r in g.runs(LAW))
+
+
+def short_after_rivals_s(g: Group) -> float:
+    """Seconds after the last neighbour has gone."""
+    return max(short_after_s(r, max(n["end_s"] for n in r["neighbours"])) for r in g.runs(LAW))
+
+
+def share(g: Group) -> float:
+    """A download's part of a fair one beside its neighbours."""
+    return g.mean(LAW, lambda r: float(r["fair_share"] or 0.0))
+
+
+def share_of_stock(g: Group) -> float:
+    return g.ratio(lambda r: float(r["fair_share"] or 0.0))
+
+
+def of_same(of: Callable[[Result], float], **but: Any) -> Measure:
+    """What the law has of what it has where only this is otherwise."""
+
+    def measure(g: Group) -> float | None:
+        other = g.but(**but)
+        if other is g:
+            return None
+        alone = other.mean(LAW, of)
+        return g.mean(LAW, of) / alone if alone else float("inf")
+
+    return measure
+
+
+def p50_queue(result: Result) -> float:
+    """Median queueing delay in ms."""
+    return float(result["rtt_ms"]["p50"]) - base_ms(result)
+
+
+def slower_fetch(g: Group) -> float | None:
+    """Time to fetch an object beside a liar, of without, for the size that fares worst."""
+    other = g.but(neighbours=[])
+    if other is g:
+        return None
+    return worst_fetch(fetch_by_size(g, LAW), fetch_by_size(other, LAW))
+
+
+def flows(*counts: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda config: config["flows"] in counts
+
+
+def steady(config: dict[str, Any]) -> bool:
+    return not config["trace"]
+
+
+def variable(config: dict[str, Any]) -> bool:
+    return bool(config["trace"])
+
+
+def drifts(config: dict[str, Any]) -> bool:
+    return bool(config["clock_ppm"])
+
+
+def ticks(config: dict[str, Any]) -> bool:
+    """A server's clock that is not a plain one, and does not drift."""
+    return bool(config["clock_tick_ms"] != 1 or config["events"])
+
+
+# A run without offloads.
+PLAIN: dict[str, Any] = {"gro_ms": None, "tso": False}
+
+
+def offloaded(config: dict[str, Any]) -> bool:
+    return config["gro_ms"] is not None and bool(config["tso"])
+
+
+def one_queue(config: dict[str, Any]) -> bool:
+    return config["second"] in ("clat", "vpn")
+
+
+def fetches(config: dict[str, Any]) -> bool:
+    return bool(config["objects"])
+
+
+def downloads(config: dict[str, Any]) -> bool:
+    return bool(config["flows"])
 
 
 def settled_rtt_of_base(g: Group) -> float:
@@ -192,23 +358,28 @@ def settled_rtt_of_base(g: Group) -> float:
     return g.mean(LAW, rtt)
 
 
+def fetch_by_size(g: Group, who: str) -> dict[int, float | None]:
+    """Mean time in ms to fetch an object of each size, none where none came."""
+    (result,) = g.runs(who)
+    return {e["size_bytes"]: e["mean_fct_ms"] for e in result["objects"]["by_size"]}
+
+
+def worst_fetch(here: dict[int, float | None], there: dict[int, float | None]) -> float:
+    """Of the size that fares worst here; one that never came here is none there either."""
+    return max(ms / to for size, ms in here.items() if ms and (to := there[size]))
+
+
 def completion_of(other: str) -> Measure:
     """Mean time to fetch an object, of the size that fares worst."""
-
-    def times(g: Group, who: str) -> dict[int, float]:
-        (result,) = g.runs(who)
-        return {e["size_bytes"]: e["mean_fct_ms"] for e in result["objects"]["by_size"]}
-
-    def measure(g: Group) -> float:
-        to = times(g, other)
-        return max(ms / to[size] for size, ms in times(g, LAW).items() if ms and to[size])
-
-    return measure
+    return lambda g: worst_fetch(fetch_by_size(g, LAW), fetch_by_size(g, other))
 
 
-def kept_alive(of: Measure) -> Measure:
-    """That measure, where objects come over one connection."""
-    return lambda g: of(g) if g.config.get("keep_alive") else None
+def kept_alive(config: dict[str, Any]) -> bool:
+    return bool(config.get("keep_alive"))
+
+
+def new_connections(config: dict[str, Any]) -> bool:
+    return not kept_alive(config)
 
 
 def goodput_after_rtt_steps(g: Group) -> float:
@@ -239,19 +410,15 @@ def shared_from_s(result: Result) -> float:
     return float(result["flows"][-1]["start_s"]) + 10
 
 
-def p95_shared(g: Group) -> float | None:
-    """p95 RTT with up to 20 downloads, once all have started, in base RTTs."""
-    if g.config["flows"] > 20:
-        return None
+def p95_shared(g: Group) -> float:
+    """p95 RTT once all downloads have started, in base RTTs."""
     return g.mean(
         LAW,
         lambda r: float(np.percentile(rtt_between(r, shared_from_s(r), end_s(r)), 95)) / base_ms(r),
     )
 
 
-def fairness(g: Group) -> float | None:
-    if g.config["flows"] < 2:
-        return None
+def fairness(g: Group) -> float:
     return g.mean(LAW, lambda r: jain(goodput_between(r, shared_from_s(r), end_s(r))) or 0.0)
 
 
@@ -332,9 +499,39 @@ def end_of_stock(g: Group) -> float:
     return g.ratio(between(end_s(g.any) - 10, end_s(g.any)))
 
 
+def _variable_links() -> Iterator[Target]:
+    """What row 1 asks for at each base RTT: goodput, p95 RTT, and the p95 to reach for."""
+    for ms, least, most, reach in ((40, 0.99, 3.3, 2.5), (100, 0.975, 4.2, None)):
+        here, case = f"base {ms} ms", "b01-traces"
+        near = base_rtt(ms)
+        yield Target(
+            "1",
+            case,
+            f"goodput of stock's, {here}",
+            where(near, goodput_of(STOCK)),
+            least,
+            together=True,
+        )
+        what, measure = f"p95 RTT of the idle link's, {here}", where(near, p95_of_idle)
+        yield Target("1", case, what, measure, at_most=most, together=True)
+        if reach:
+            yield Target("1", case, what, measure, at_most=reach, reach=True, together=True)
+
+
+def _dial() -> Iterator[Target]:
+    """Each step of λ has as much of both or more, within what one link's chance is worth."""
+    for before, lambda_ in pairwise(DIAL):
+        step = f"λ {lambda_:g} of {before:g}"
+        for what, of, least in (("p95 RTT", p95, 0.99), ("goodput", goodput, 0.995)):
+            measure = step_of(of, lambda_, before)
+            yield Target("15", "b15-lambda", f"{what}, {step}", measure, least, together=True)
+    measure = step_of(p95, DIAL[-1], DIAL[0])
+    what = f"p95 RTT, λ {DIAL[-1]:g} of {DIAL[0]:g}"
+    yield Target("15", "b15-lambda", what, measure, 2.5, together=True)
+
+
 TARGETS = (
-    Target("1", "b01-traces", "goodput of the best of stock and static", goodput_of_deepest, 0.97),
-    Target("1", "b01-traces", "p95 RTT of the static limit's", p95_of(STATIC), at_most=0.25),
+    *_variable_links(),
     Target("1", "b01-traces", "goodput of a BBR sender's", goodput_of("bbr"), 1.0),
     Target("1", "b01-traces", "p95 RTT of a BBR sender's", p95_of("bbr"), at_most=1.0),
     Target(
@@ -345,16 +542,61 @@ TARGETS = (
         1.0,
         reach=True,
     ),
-    Target("2", "b02-constant", "goodput of stock's", goodput_of(STOCK), 0.99),
     Target(
-        "2", "b02-constant", "mean RTT of the base RTT", settled_rtt_of_base, at_most=RTT_OF_BASE
+        "2",
+        "b02-constant",
+        "goodput of stock's, from 2 Mb/s on",
+        where(brisk, goodput_of(STOCK)),
+        0.99,
     ),
-    Target("3", "b03-start", "completion time of stock's", completion_of(STOCK), at_most=1.02),
+    Target(
+        "2",
+        "b02-constant",
+        "goodput of stock's, below 2 Mb/s",
+        where(slow, goodput_of(STOCK)),
+        0.98,
+    ),
+    Target(
+        "2",
+        "b02-constant",
+        "mean RTT of the base RTT, from 2 Mb/s on",
+        where(brisk, settled_rtt_of_base),
+        at_most=RTT_OF_BASE,
+    ),
+    Target(
+        "2",
+        "b02-constant",
+        "mean RTT of the base RTT, below 2 Mb/s",
+        where(slow, settled_rtt_of_base),
+        at_most=RTT_OF_BASE,
+        reach=True,
+    ),
+    Target(
+        "2",
+        "b02-constant",
+        "p95 RTT of two base RTTs and four segments, to 2 Mb/s",
+        p95_of_slow,
+        at_most=1.0,
+    ),
+    Target(
+        "3",
+        "b03-start",
+        "completion time of stock's, new connections",
+        where(new_connections, completion_of(STOCK)),
+        at_most=1.01,
+    ),
+    Target(
+        "3",
+        "b03-start",
+        "completion time of stock's, kept alive",
+        where(kept_alive, completion_of(STOCK)),
+        at_most=1.02,
+    ),
     Target(
         "3",
         "b03-start",
         "completion time of CoDel's in the router, kept alive",
-        kept_alive(completion_of("codel")),
+        where(kept_alive, completion_of("codel")),
         at_most=1.02,
         reach=True,
     ),
@@ -376,8 +618,22 @@ TARGETS = (
     Target("5", "b05-rate-steps", "goodput of stock's", goodput_of(STOCK), 0.97),
     Target("6", "b06-upload", "goodput of stock's", goodput_of(STOCK), 0.95),
     Target("7", "b07-flows", "total goodput of stock's", goodput_of(STOCK), 0.98),
-    Target("7", "b07-flows", "p95 RTT of the base RTT, to 20 flows", p95_shared, at_most=2.5),
-    Target("7", "b07-flows", "Jain's index", fairness, 0.9),
+    Target(
+        "7",
+        "b07-flows",
+        "p95 RTT of the base RTT, 5 flows",
+        where(flows(5), p95_shared),
+        at_most=1.6,
+    ),
+    Target(
+        "7",
+        "b07-flows",
+        "p95 RTT of the base RTT, 20 flows",
+        where(flows(20), p95_shared),
+        at_most=2.2,
+    ),
+    Target("7", "b07-flows", "Jain's index, 5 and 20 flows", where(flows(5, 20), fairness), 0.95),
+    Target("7", "b07-flows", "Jain's index, 64 flows", where(flows(64), fairness), 0.9),
     Target("8", "b08-web", "mean fetch time of the static limit's", fetch_of_static, at_most=0.3),
     Target("9", "b09-impairments", "goodput of stock's", goodput_of(STOCK), 0.97),
     Target(
@@ -407,6 +663,91 @@ TARGETS = (
     ),
     Target("12", "b12-sockets", "goodput of stock's", goodput_of(STOCK), 0.97),
     Target("14", "b14-wifi", "goodput of stock's", goodput_of(STOCK), 0.98),
+    *_dial(),
+    Target("16", "b16-nr", "goodput of stock's", goodput_of(STOCK), 0.98, together=True),
+    Target("16", "b16-nr", "p95 RTT of the idle link's", p95_of_idle, at_most=2.5, together=True),
+    Target("17", "b17-offloads", "goodput of that without", of_same(goodput, **PLAIN), 0.98),
+    Target("17", "b17-offloads", "p95 RTT of that without", of_same(p95, **PLAIN), at_most=1.1),
+    Target(
+        "17",
+        "b17-offloads",
+        "goodput of stock's, GRO and TSO, variable links",
+        where(offloaded, where(variable, goodput_of(STOCK))),
+        0.99,
+        together=True,
+    ),
+    Target(
+        "17",
+        "b17-offloads",
+        "p95 RTT of the idle link's, GRO and TSO, variable links",
+        where(offloaded, where(variable, p95_of_idle)),
+        at_most=3.3,
+        together=True,
+    ),
+    Target(
+        "17",
+        "b17-offloads",
+        "mean RTT of the base RTT, GRO and TSO, steady links",
+        where(offloaded, where(steady, settled_rtt_of_base)),
+        at_most=RTT_OF_BASE,
+    ),
+    Target("18", "b18-rivals", "share of a fair one, steady links", where(steady, share), 0.9),
+    Target("18", "b18-rivals", "share of a fair one, variable links", where(variable, share), 0.7),
+    Target("18", "b18-rivals", "share of stock's beside the same", share_of_stock, 0.9, reach=True),
+    Target(
+        "18",
+        "b18-rivals",
+        "back below 2 base RTTs, s after it has gone",
+        where(steady, short_after_rivals_s),
+        at_most=5.0,
+    ),
+    Target(
+        "19",
+        "b19-queues",
+        "median queue of one interface's",
+        where(one_queue, of_same(p50_queue, second=None)),
+        at_most=1.1,
+    ),
+    Target("19", "b19-queues", "goodput of stock's", goodput_of(STOCK), 0.98, reach=True),
+    Target(
+        "20", "b20-clocks", "goodput of stock's, ±500 ppm", where(drifts, goodput_of(STOCK)), 0.98
+    ),
+    Target(
+        "20",
+        "b20-clocks",
+        "goodput of stock's, steps, ticks, pauses, none",
+        where(ticks, goodput_of(STOCK)),
+        0.98,
+    ),
+    Target(
+        "20",
+        "b20-clocks",
+        "mean RTT of the base RTT",
+        settled_rtt_of_base,
+        at_most=RTT_OF_BASE,
+        reach=True,
+    ),
+    Target(
+        "21",
+        "b21-liar",
+        "fetch time of that without the liar",
+        where(fetches, slower_fetch),
+        at_most=1.25,
+    ),
+    Target(
+        "21",
+        "b21-liar",
+        "goodput of that without the liar",
+        where(downloads, of_same(goodput, neighbours=[])),
+        0.9,
+    ),
+    Target(
+        "22",
+        "b22-step-down",
+        "back below 2 base RTTs, s after",
+        short_after_step_s,
+        at_most=2.0,
+    ),
 )
 
 # Rows that no run of the lab can show.

@@ -3,6 +3,8 @@
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,34 @@ from synthetic import run
 Result = dict[str, Any]
 
 
-def result(scheme: str, goodput: float = 10.0, p95: float = 100.0, **config: Any) -> Result:
-    r = run(scheme, scheme, lam=2.0, duration_s=60, **config)
+@cache
+def minute(scheme: str, seed: int) -> Result:
+    return run(scheme, scheme, lam=1.25, duration_s=60, seed=seed)
+
+
+def result(
+    scheme: str, goodput: float = 10.0, p95: float = 100.0, seed: int = 1, **config: Any
+) -> Result:
+    r = deepcopy(minute(scheme, seed))
+    r["rtt_ms"]["base"] = config.pop("base_ms", 50.0)
+    r["config"] |= LOAD | {"base_rtt_ms": r["rtt_ms"]["base"]} | config
     r["goodput_mbps"] = goodput
     r["rtt_ms"]["p95"] = p95
     for name in ("goodput_mbps", "rwnd_bytes"):
         r["series"][name] = [goodput] * 600
     r["series"]["flow_goodput_mbps"] = [[goodput] * 600]
     return r
+
+
+# What a result of the lab says of a plain load.
+LOAD: dict[str, Any] = {
+    "neighbours": [],
+    "second": None,
+    "clock_ppm": 0,
+    "clock_tick_ms": 1,
+    "gro_ms": None,
+    "tso": False,
+}
 
 
 def group(*results: Result) -> Group:
@@ -52,8 +74,8 @@ def test_groups_join_seeds_and_part_links() -> None:
 
 
 def test_players() -> None:
-    bbr, codel = result("stock", cc="bbr"), result("stock")
-    codel["aqm"] = "codel"
+    bbr, codel = result("stock"), result("stock")
+    bbr["cc"], codel["aqm"] = "bbr", "codel"
     older = result("drwa")
     older["limits"] = "stock-2mib"
     runs = (result("stock"), bbr, codel, result("android-lte"), result("drwa"), older)
@@ -121,10 +143,14 @@ def test_objects() -> None:
         ]
     completion = targets.completion_of("stock")
     assert completion(group(stock, law)) == pytest.approx(1.05)
-    assert targets.kept_alive(completion)(group(stock, law)) is None
+    alive = targets.where(targets.kept_alive, completion)
+    fresh = targets.where(targets.new_connections, completion)
+    assert alive(group(stock, law)) is None
+    assert fresh(group(stock, law)) == pytest.approx(1.05)
     for r in (stock, law):
         r["config"]["keep_alive"] = True
-    assert targets.kept_alive(completion)(group(stock, law)) == pytest.approx(1.05)
+    assert alive(group(stock, law)) == pytest.approx(1.05)
+    assert fresh(group(stock, law)) is None
 
 
 def test_fairness_and_late_flows() -> None:
@@ -132,8 +158,6 @@ def test_fairness_and_late_flows() -> None:
     law["flows"] = [{"start_s": 0.0}, {"start_s": 20.0}]
     law["series"]["flow_goodput_mbps"] = [at((30, 9.0), (60, 6.0)), at((30, 0.0), (60, 3.0))]
     assert targets.fairness(group(law)) == pytest.approx(81 / (2 * 45))
-    assert targets.fairness(group(result("drwa"))) is None
-    assert targets.p95_shared(group(result("drwa", flows=64))) is None
 
 
 def test_readers() -> None:
@@ -175,7 +199,9 @@ def test_every_target_has_runs_of_its_players() -> None:
     for target in TARGETS:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
         assert {("stock", "cubic", None), ("drwa", "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 15)}
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 23)}
+    # A target is known by its row, its name and its bound.
+    assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
 
 @pytest.fixture
@@ -223,7 +249,7 @@ def test_command(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--row 15", "--row: '15' is unknown: choose from 1, 2"),
+        ("--row 23", "--row: '23' is unknown: choose from 1, 2"),
         ("--row 13", "--row: 13 is a hostile sender"),
         ("--row 14 --document /nowhere/x", "/nowhere is no folder"),
     ],
@@ -242,7 +268,7 @@ def test_traces_of_cases(tmp_path: Path) -> None:
         found = {s.down.trace.path.name for s in case.specs if s.down.trace}
         return found, case.skipped
 
-    generated = {"lte-seed1-120s.down", "lte-seed2-120s.down"}
+    generated = {f"lte-seed{seed}-120s.down" for seed in range(1, 5)}
     assert links(None)[0] == generated
     assert "no folder of traces is given" in links(None)[1][0]
     assert "has no *.down" in links(tmp_path)[1][0]
@@ -293,8 +319,10 @@ def test_the_record_is_of_these_targets() -> None:
         if line.startswith("| ") and line.count("|") == len(campaign.HEADS) + 1
     ]
     rows = [row for row in recorded if row[0].isdigit() and row[0] not in targets.ELSEWHERE]
-    assert [row[:3] for row in rows] == [[t.row, t.what, t.bound] for t in TARGETS]
-    for row, target in zip(rows, TARGETS, strict=True):
+    known = {(t.row, t.what, t.bound): t for t in TARGETS}
+    assert {tuple(row[:3]) for row in rows} == set(known)
+    for row in rows:
+        target = known[row[0], row[1], row[2]]
         # It has three digits.
         if abs(target.margin(float(row[3]))) > 0.0005:
             word = "met" if target.met(float(row[3])) else "missed"
@@ -332,23 +360,34 @@ PLAYERS = {
     "codel": (40.0, 96.0, 200.0, 640.0),
 }
 OF_STOCK = 10 / 12.5
-BASE_MS, SETTLED_MS = 50.0, 65.0
+BASE_MS, SETTLED_MS, IDLE_MS = 50.0, 65.0, 24.0
 WANTED = {
-    "goodput of the best of stock and static": 10 / 20,
-    "p95 RTT of the static limit's": 60 / 240,
+    "goodput of stock's, base 40 ms": OF_STOCK,
+    "p95 RTT of the idle link's, base 40 ms": 60 / IDLE_MS,
+    "goodput of stock's, base 100 ms": OF_STOCK,
+    "p95 RTT of the idle link's, base 100 ms": 60 / IDLE_MS,
     "goodput of a BBR sender's": 10 / 16,
     "p95 RTT of a BBR sender's": 60 / 120,
     "goodput/p95 RTT of CoDel's in the router": (10 / 60) / (40 / 96),
     "goodput of stock's": OF_STOCK,
     "total goodput of stock's": OF_STOCK,
+    "goodput of stock's, from 2 Mb/s on": OF_STOCK,
+    "goodput of stock's, below 2 Mb/s": OF_STOCK,
+    "mean RTT of the base RTT, from 2 Mb/s on": SETTLED_MS / BASE_MS,
+    "mean RTT of the base RTT, below 2 Mb/s": SETTLED_MS / BASE_MS,
+    # Four segments take 48 ms at 1 Mb/s.
+    "p95 RTT of two base RTTs and four segments, to 2 Mb/s": 60 / (2 * BASE_MS + 48),
     "mean RTT of the base RTT": SETTLED_MS / BASE_MS,
-    "completion time of stock's": 100 / 500,
+    "completion time of stock's, new connections": 100 / 500,
+    "completion time of stock's, kept alive": 100 / 500,
     "completion time of CoDel's in the router, kept alive": 100 / 200,
     "goodput of stock's, 5 s after": OF_STOCK,
     "mean RTT of the base RTT, 20 s after": SETTLED_MS / 100,
     "p95 RTT of the base RTT, 10 s after": SETTLED_MS / BASE_MS,
-    "p95 RTT of the base RTT, to 20 flows": SETTLED_MS / BASE_MS,
-    "Jain's index": 0.5,
+    "p95 RTT of the base RTT, 5 flows": SETTLED_MS / BASE_MS,
+    "p95 RTT of the base RTT, 20 flows": SETTLED_MS / BASE_MS,
+    "Jain's index, 5 and 20 flows": 0.5,
+    "Jain's index, 64 flows": 0.5,
     "mean fetch time of the static limit's": 100 / 250,
     "speed of a video's segments of stock's": 500 / 400,
     "speed of a video's segments of CoDel's in the router": 640 / 400,
@@ -357,17 +396,67 @@ WANTED = {
     "window of stock's, 2 RTT after off": 10_000 / 20_000,
     "goodput of stock's in the last 10 s": OF_STOCK,
     "mean RTT of the base RTT, 15 s after on": SETTLED_MS / BASE_MS,
+    "p95 RTT of the idle link's": 60 / IDLE_MS,
+    "goodput of that without": 10 / 9,
+    "p95 RTT of that without": 60 / 50,
+    "goodput of stock's, GRO and TSO, variable links": OF_STOCK,
+    "p95 RTT of the idle link's, GRO and TSO, variable links": 60 / IDLE_MS,
+    "mean RTT of the base RTT, GRO and TSO, steady links": SETTLED_MS / BASE_MS,
+    "share of a fair one, steady links": 0.8,
+    "share of a fair one, variable links": 0.8,
+    "share of stock's beside the same": 0.8 / 0.5,
+    "back below 2 base RTTs, s after it has gone": 0.0,
+    "median queue of one interface's": (SETTLED_MS - BASE_MS) / 10,
+    "goodput of stock's, ±500 ppm": OF_STOCK,
+    "goodput of stock's, steps, ticks, pauses, none": OF_STOCK,
+    "fetch time of that without the liar": 100 / 80,
+    "goodput of that without the liar": 10 / 9,
+    "back below 2 base RTTs, s after": 0.0,
+}
+# Of which a test of its own knows more.
+DIAL_ROW = "15"
+# What a link or a load has to be for a target to concern it, where one of 1 Mb/s and one that
+# varies will not do.
+CONFIGS: dict[str, dict[str, Any]] = {
+    "base 40 ms": {"base_ms": 40.0},
+    "base 100 ms": {"base_ms": 100.0},
+    "from 2 Mb/s on": {"rate_bps": 2_000_000, "trace": None},
+    "below 2 Mb/s": {"rate_bps": 1_000_000, "trace": None},
+    "to 2 Mb/s": {"rate_bps": 1_000_000, "trace": None},
+    "kept alive": {"keep_alive": True},
+    "slow reader": {"reader": "slow:2mbit"},
+    "2 RTT after off": {"events": ["30s lambda=0"]},
+    "20 flows": {"flows": 20},
+    "5 flows": {"flows": 5},
+    "64 flows": {"flows": 64},
+    "steady links": {"trace": None},
+    "GRO": {"gro_ms": 1.0, "tso": True},
+    "that without": {"gro_ms": 1.0},
+    "gone": {"trace": None},
+    "one interface's": {"second": "clat"},
+    "±500 ppm": {"clock_ppm": 500},
+    "ticks": {"clock_tick_ms": 4},
+    "liar": {"neighbours": ["liar"], "tso": False, "gro_ms": None, "objects": [16000]},
+}
+ROW_EVENTS = {
+    "4": ["10s base-rtt=100ms"],
+    "5": ["10s rate=1mbit"],
+    "11": ["10s lambda=1.5"],
+    "22": ["10s rate=2mbit"],
 }
 
 
 def of_player(who: str, **config: Any) -> Result:
     goodput, p95, fetch_ms, segment_ms = PLAYERS[who]
-    r = result("drwa" if who == "drwa" else "stock", goodput, p95, flows=2, **config)
+    r = result("drwa" if who == "drwa" else "stock", goodput, p95, **({"flows": 2} | config))
     if who in ("android-lte", "paper-lte"):
         r["scheme"] = who
     r["cc"] = "bbr" if who == "bbr" else "cubic"
     r["aqm"] = "codel" if who == "codel" else None
-    r["rtt_ms"]["base"] = BASE_MS
+    r["rtt_ms"] |= {"base": BASE_MS, "p50": SETTLED_MS}
+    r["rtt_ms"]["idle"]["p95"] = IDLE_MS
+    r["fair_share"] = 0.8 if who == "drwa" else 0.5
+    r["neighbours"] = [{"end_s": 30.0}]
     r["series"]["rtt"]["ms"] = [SETTLED_MS] * len(r["series"]["rtt"]["t_s"])
     # The second one has nothing, so that Jain's index is a half.
     r["flows"] = [{"start_s": 0.0}, {"start_s": 5.0}]
@@ -376,29 +465,35 @@ def of_player(who: str, **config: Any) -> Result:
     r["objects"] |= {"mean_fct_ms": fetch_ms, "count": 1}
     r["objects"]["by_size"] = [{"size_bytes": 16000, "mean_fct_ms": fetch_ms}]
     r["segments"] = {"mean_fct_ms": segment_ms}
-    r["config"]["keep_alive"] = True
     return r
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.row}: {t.what}")
+def plain_one(**config: Any) -> Result:
+    """The law on the same link without what a target is about."""
+    r = of_player("drwa", **(config | LOAD))
+    r["goodput_mbps"] = 9.0
+    r["rtt_ms"] |= {"p95": 50.0, "p50": BASE_MS + 10}
+    r["objects"]["by_size"] = [{"size_bytes": 16000, "mean_fct_ms": 80.0}]
+    return r
+
+
+@pytest.mark.parametrize(
+    "target", [t for t in TARGETS if t.row != DIAL_ROW], ids=lambda t: f"{t.row}: {t.what}"
+)
 def test_each_target_measures_what_it_says(target: Target) -> None:
-    events = {"4": ["10s base-rtt=100ms"], "5": ["10s rate=1mbit"], "11": ["10s lambda=1.5"]}
-    config: dict[str, Any] = {"events": events.get(target.row, [])}
-    if "slow reader" in target.what:
-        config["reader"] = "slow:2mbit"
-    if "after off" in target.what:
-        config["events"] = ["30s lambda=0"]
+    config: dict[str, Any] = {"events": ROW_EVENTS.get(target.row, [])}
+    for words, needed in CONFIGS.items():
+        if words in target.what:
+            config |= needed
     runs = [of_player(who, **config) for who in PLAYERS]
-    (links,) = targets.groups(runs)
-    assert target.measure(links) == pytest.approx(WANTED[target.what])
+    # What some compare with what the law has otherwise.
+    others = [] if LOAD.items() <= (LOAD | config).items() else [plain_one(**config)]
+    first, *_ = targets.groups([*runs, *others])
+    assert target.measure(first) == pytest.approx(WANTED[target.what])
 
 
 def test_links_that_a_measure_does_not_concern() -> None:
     """Each side of what decides it."""
-    assert targets.p95_shared(group(result("drwa", flows=20))) is not None
-    assert targets.p95_shared(group(result("drwa", flows=21))) is None
-    assert targets.fairness(group(result("drwa", flows=2))) is not None
-    assert targets.fairness(group(result("drwa", flows=1))) is None
     for reader in ("fast", "small:500B", "burst:4s/2MB"):
         pair = [result(who, reader=reader) for who in ("stock", "drwa")]
         assert targets.window_of_need(group(*pair)) is None
@@ -479,3 +574,197 @@ def test_the_worst_part_counts() -> None:
 def test_nothing_of_the_other_one_is_no_division_by_0() -> None:
     stock, law = result("stock", goodput=0.0), result("drwa")
     assert targets.goodput_of("stock")(group(stock, law)) == float("inf")
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t.row == DIAL_ROW], ids=lambda t: t.what)
+def test_the_dial(target: Target) -> None:
+    """Each step against the one before, by the geometric mean over the links."""
+    found = []
+    for number, lambda_ in enumerate(targets.DIAL):
+        for ms, worse in ((40, 1.0), (50, 1.21)):
+            law = result("drwa", 10 + number, (100 + 10 * number) * worse, base_ms=ms)
+            law["lambda"] = lambda_
+            found.append(law)
+    names = {targets.player(r) for r in found}
+    assert {"drwa", "drwa λ=1.00", "drwa λ=3.00"} <= names
+    assert len(names) == len(targets.DIAL)
+    verdict = campaign.judge(target, targets.groups(found))
+    what, step = target.what.split(", λ ")
+    after, before = (targets.DIAL.index(float(x)) for x in step.split(" of "))
+    start, each = (100, 10) if what == "p95 RTT" else (10, 1)
+    ratio = (start + each * after) / (start + each * before)
+    assert verdict.worst == pytest.approx(ratio, abs=1e-4)
+    assert (verdict.links, verdict.links_met) == (2, 2 * target.met(verdict.worst or 0))
+    assert verdict.met == (target.at_least != 2.5)
+
+
+def test_links_together() -> None:
+    """By their geometric mean, whatever the worst one is; its values stay."""
+    mean = Target("1", "b01-traces", "w", targets.goodput_of("stock"), 0.99, together=True)
+    near = [result("stock", 10), result("drwa", 8)]
+    far = [result("stock", 10, base_ms=200), result("drwa", 12.5, base_ms=200)]
+    verdict = campaign.judge(mean, targets.groups([*near, *far]))
+    assert (verdict.met, verdict.worst) == (True, pytest.approx(1.0))
+    assert sorted(verdict.values.values()) == [0.8, 1.25]
+    assert verdict.cells()[4:] == ("all 2, geometric mean", "–", "met")
+    verdict = campaign.judge(
+        mean, targets.groups([*near, *far[:1], result("drwa", 12, base_ms=200)])
+    )
+    assert (verdict.met, verdict.worst) == (False, pytest.approx(0.96**0.5))
+    nothing = campaign.judge(mean, targets.groups([result("stock")]))
+    assert (nothing.met, nothing.worst, nothing.cells()[-1]) == (False, None, "not run")
+
+
+def test_what_is_missed_comes_first() -> None:
+    rows = [("3", True, False), ("2", False, True), ("12", False, False), ("1", True, False)]
+    runs = targets.groups([result("stock"), result("drwa", 9)])
+    found = [
+        campaign.judge(
+            Target(row, "c", "w", targets.goodput_of("stock"), 0.5 if met else 1.5, reach=reach),
+            runs,
+        )
+        for row, met, reach in rows
+    ]
+    assert [v.row for v in sorted(found, key=lambda v: v.order)] == ["12", "2", "1", "3"]
+
+
+def test_which_links_a_target_concerns() -> None:
+    def concerned(holds: Any, **config: Any) -> bool:
+        pair = group(result("stock", **config), result("drwa", **config))
+        return targets.where(holds, targets.goodput_of("stock"))(pair) is not None
+
+    constant = {"trace": None, "rate_bps": 2_000_000}
+    assert concerned(targets.brisk, **constant)
+    assert not concerned(targets.slow, **constant)
+    assert concerned(targets.slow, **(constant | {"rate_bps": 1_999_999}))
+    assert not concerned(targets.brisk, **(constant | {"rate_bps": 1_999_999}))
+    assert not concerned(targets.brisk)
+    assert not concerned(targets.slow)
+    assert [concerned(targets.steady, **constant), concerned(targets.steady)] == [True, False]
+    assert [concerned(targets.variable, **constant), concerned(targets.variable)] == [False, True]
+    assert concerned(targets.base_rtt(40), base_ms=40)
+    assert not concerned(targets.base_rtt(40), base_ms=100)
+    assert [concerned(targets.flows(5, 20), flows=n) for n in (5, 6, 20)] == [True, False, True]
+    assert [concerned(targets.drifts, clock_ppm=n) for n in (0, -500)] == [False, True]
+    assert [concerned(targets.ticks, clock_tick_ms=n) for n in (1, 4)] == [False, True]
+    assert concerned(targets.ticks, events=["20s timestamps=off"])
+    assert not concerned(targets.ticks, clock_ppm=500)
+    both = [{"gro_ms": 0.0, "tso": True}, {"gro_ms": 0.0}, {"tso": True}]
+    assert [concerned(targets.offloaded, **each) for each in both] == [True, False, False]
+    seconds = [None, "clat", "vpn", "network"]
+    assert [concerned(targets.one_queue, second=each) for each in seconds] == [0, 1, 1, 0]
+    assert [concerned(targets.fetches, objects=each) for each in ([], [1])] == [False, True]
+    assert [concerned(targets.downloads, flows=each) for each in (0, 1)] == [False, True]
+
+
+def test_slow_links() -> None:
+    """Two base RTTs of 50 ms and the 48,000 bits of four segments; not above 2 Mb/s."""
+    for rate_bps, bound_ms in ((300_000, 260.0), (2_000_000, 124.0)):
+        law = result("drwa", p95=130.0, rate_bps=rate_bps, trace=None)
+        assert targets.p95_of_slow(group(law)) == pytest.approx(130 / bound_ms)
+    assert targets.p95_of_slow(group(result("drwa", rate_bps=2_000_001, trace=None))) is None
+    assert targets.p95_of_slow(group(result("drwa"))) is None
+
+
+def rtts(r: Result, *parts: tuple[float, float]) -> Result:
+    """With these RTTs in ms until each second; the last one holds to the end."""
+    times = r["series"]["rtt"]["t_s"]
+    r["series"]["rtt"]["ms"] = [next((ms for until, ms in parts if t < until), 60.0) for t in times]
+    return r
+
+
+@pytest.mark.parametrize(
+    ("parts", "seconds"),
+    [
+        ([(20, 60.0)], 0.0),
+        # Twice the base RTT of 50 ms is not below it.
+        ([(20, 60.0), (21.5, 100.0)], 1.45),
+        ([(20, 60.0), (21.5, 99.9)], 0.0),
+        # What was long before the step is not looked at.
+        ([(20, 500.0)], 0.0),
+        # Short for less than a second, then long again, then short for good.
+        ([(20, 60.0), (21, 500.0), (21.9, 60.0), (24, 500.0)], 3.95),
+        # What comes after the first short second is not looked at either.
+        ([(20, 60.0), (21, 500.0), (23, 60.0), (24, 500.0)], 0.95),
+        ([(20, 60.0), (60, 500.0)], 40.0),
+    ],
+)
+def test_back_to_a_short_queue(parts: list[tuple[float, float]], seconds: float) -> None:
+    law = rtts(result("drwa", events=["20s rate=2mbit"]), *parts)
+    assert targets.short_after_step_s(group(law)) == pytest.approx(seconds, abs=0.01)
+    rival = rtts(result("drwa", neighbours=["cubic:5s/15s", "bbr:5s/10s"]), *parts)
+    rival["neighbours"] = [{"end_s": 20.0}, {"end_s": 15.0}]
+    assert targets.short_after_rivals_s(group(rival)) == pytest.approx(seconds, abs=0.01)
+
+
+def test_the_slowest_of_several_runs_is_back_last() -> None:
+    runs = [
+        rtts(result("drwa", seed=seed, events=["20s rate=2mbit"]), (20, 60.0), (until, 500.0))
+        for seed, until in ((1, 22.0), (2, 25.0), (3, 21.0))
+    ]
+    assert targets.short_after_step_s(group(*runs)) == pytest.approx(4.95, abs=0.01)
+
+
+def test_a_second_without_probes_shows_nothing() -> None:
+    law = result("drwa", events=["20s rate=2mbit"])
+    law["series"]["rtt"] = {"t_s": [19.0, 23.0, 26.0, 26.5], "ms": [60.0, 500.0, 60.0, 60.0]}
+    # Before 23 s nothing was sent; from 23 s on, nothing for a second either.
+    assert targets.short_after_step_s(group(law)) == 40.0
+
+
+def test_the_same_without() -> None:
+    """Only what differs in nothing else is compared, and what is plain itself is not."""
+    plain, both = result("drwa", 10), result("drwa", 9, gro_ms=1.0, tso=True)
+    tso, other = result("drwa", 8, tso=True), result("drwa", 5, base_ms=200)
+    links = targets.groups([other, plain, both, tso])
+    measure = targets.of_same(targets.goodput, gro_ms=None, tso=False)
+    assert [measure(g) for g in links] == [None, None, 0.9, 0.8]
+    alone = targets.groups([both, other])
+    target = Target("17", "b17-offloads", "w", measure, 0.98)
+    assert campaign.judge(target, alone).links == 0
+    nothing = targets.groups([result("drwa", 0.0), tso])
+    assert measure(nothing[1]) == float("inf")
+
+
+def test_fetches_beside_a_liar() -> None:
+    runs = []
+    for liars, times in (([], (100.0, 400.0, 50.0)), (["liar"], (120.0, 440.0, None))):
+        r = result("drwa", neighbours=liars, objects=[1, 2, 3], flows=0)
+        r["objects"]["by_size"] = [
+            {"size_bytes": size, "mean_fct_ms": ms}
+            for size, ms in zip((1, 2, 3), times, strict=True)
+        ]
+        runs.append(r)
+    alone, beside = targets.groups(runs)
+    assert targets.slower_fetch(alone) is None
+    assert targets.slower_fetch(beside) == pytest.approx(1.2)
+
+
+def test_shares() -> None:
+    law, stock = result("drwa"), result("stock")
+    law["fair_share"], stock["fair_share"] = 0.6, 0.8
+    pair = group(law, stock)
+    assert targets.share(pair) == pytest.approx(0.6)
+    assert targets.share_of_stock(pair) == pytest.approx(0.75)
+    # Nothing at all of what all got.
+    law["fair_share"] = None
+    assert targets.share(pair) == 0
+
+
+def test_the_idle_link() -> None:
+    law = result("drwa", p95=150.0)
+    law["rtt_ms"]["idle"]["p95"] = 60.0
+    assert targets.p95_of_idle(group(law)) == pytest.approx(2.5)
+    law["rtt_ms"]["idle"]["p95"] = None
+    assert targets.p95_of_idle(group(law)) is None
+
+
+def test_queues_of_several_interfaces() -> None:
+    """What stands in the queue counts, not the path."""
+    runs = []
+    for second, p50_ms in ((None, 62.5), ("clat", 65.0)):
+        r = result("drwa", second=second)
+        r["rtt_ms"] |= {"base": 50.0, "p50": p50_ms}
+        runs.append(r)
+    measure = targets.of_same(targets.p50_queue, second=None)
+    assert [measure(g) for g in targets.groups(runs)] == [None, pytest.approx(1.2)]

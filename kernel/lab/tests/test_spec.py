@@ -222,15 +222,15 @@ def test_means_of_a_case(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
     monkeypatch.setattr(pool, "run_specs", lambda specs: made)
     path = tmp_path / "means.json"
-    done = lab(f"case run law-variable law-liar --means {path}")
+    done = lab(f"case run b01-traces b21-liar --means {path}")
     assert done.code == 0, done.err
     assert "p95 of idle" in done.out
     written = json.loads(path.read_text())
-    assert list(written) == ["law-variable"]
-    assert [(m["name"], m["links"]) for m in written["law-variable"]] == [("stock", 1), ("drwa", 1)]
-    assert written["law-variable"][0]["goodput_of_baseline"] == pytest.approx(1)
-    assert lab(f"case run law-liar --means {tmp_path}/none/x").code == 2
-    case = cases.choose(["law-variable"])[0]
+    assert list(written) == ["b01-traces"]
+    assert [(m["name"], m["links"]) for m in written["b01-traces"]] == [("stock", 1), ("drwa", 1)]
+    assert written["b01-traces"][0]["goodput_of_baseline"] == pytest.approx(1)
+    assert lab(f"case run b21-liar --means {tmp_path}/none/x").code == 2
+    case = cases.choose(["b01-traces"])[0]
     assert "| 50 | stock | 1 | 1.000 |" in cases.record(case, made, 1.0)
 
 
