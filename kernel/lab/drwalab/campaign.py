@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +15,17 @@ import typer
 from drwalab import cases, errors, output, pool, targets
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
-from drwalab.spec import SpecError
+from drwalab.sources import read_lines
+from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
 
-DOCUMENT = Path(__file__).resolve().parents[1] / "results" / "campaign.md"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
+
+
+def document_path(line: str) -> Path:
+    """Where the campaign of a kernel line is recorded."""
+    return RESULTS / ("campaign.md" if line == DEFAULTS["kernel"] else f"campaign-{line}.md")
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,7 @@ def _row(case: Case, found: Sequence[Result]) -> Row:
     kernels = {
         f"{p['kernel_release']}, patches {', '.join(i[:12] for i in p['patch_ids'])}"
         for p in (result["provenance"] for result in found)
+        if p["patch_ids"]
     }
     return Row(
         case=case,
@@ -156,7 +163,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def document(rows: Sequence[Row], took_s: float) -> str:
+def document(rows: Sequence[Row], line: str, took_s: float) -> str:
     """The verdicts, then each case's players side by side."""
     verdicts = [v for row in rows for v in row.verdicts]
     cells = [v.cells() for v in sorted(verdicts, key=lambda v: v.order)]
@@ -181,21 +188,43 @@ def document(rows: Sequence[Row], took_s: float) -> str:
         parts.append(f"## {row.case.name}\n{row.case.about}\n\n{_table(heads, row.players)}")
         parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]
     kernels = sorted({kernel for row in rows for kernel in row.kernels})
+    of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
     parts.append(
-        f"Kernel: {'; '.join(kernels)}. Repeat it with `kernel/lab/lab campaign`; "
-        f"{runs} runs, this time in {took_s / 60:.0f} min.\n"
+        f"Kernel: {'; '.join(kernels)}; without the patches where the law does not run. Repeat it "
+        f"with `kernel/lab/lab campaign{of_line}`; {runs} runs, this time in {took_s / 60:.0f} "
+        "min.\n"
     )
     return "\n".join(parts)
 
 
-def _choose(rows: Sequence[str], recorded: Path | None) -> list[Case]:
+def _on(case: Case, line: str) -> Case:
+    """The case on this kernel line.
+
+    What the law has no part in runs on the kernel without it, which does the same (test_off.py),
+    so that those results outlive a change of the law.
+    """
+
+    def on(one: RunSpec) -> RunSpec:
+        return replace(one, kernel=line, flavour="drwa" if one.scheme.uses_drwa else "base")
+
+    specs = [on(one) for one in case.specs if one.gro_us is None or line not in NO_GRO]
+    skipped = list(case.skipped)
+    if len(specs) < len(case.specs):
+        skipped.append(f"GRO: the lab's links have none in {line}")
+    return replace(case, specs=specs, skipped=skipped)
+
+
+def _choose(rows: Sequence[str], line: str, recorded: Path | None) -> list[Case]:
+    if line not in (known := read_lines()):
+        raise SpecError(f"--kernel: '{line}' is unknown: choose from {', '.join(known)}")
     names = {t.row: t.case for t in TARGETS}
     for row in rows:
         if row in ELSEWHERE:
             raise SpecError(f"--row: {row} is {ELSEWHERE[row]}")
         if row not in names:
             raise SpecError(f"--row: '{row}' is unknown: choose from {', '.join(names)}")
-    return cases.choose([name for row, name in names.items() if not rows or row in rows], recorded)
+    chosen = [name for row, name in names.items() if not rows or row in rows]
+    return [_on(case, line) for case in cases.choose(chosen, recorded)]
 
 
 def campaign(
@@ -205,6 +234,9 @@ def campaign(
             metavar="NUMBER", help="A row of the table of targets alone. Repeat for more."
         ),
     ] = None,
+    kernel: Annotated[
+        str, typer.Option(metavar="LINE", help="Kernel line: 6.12, 6.1, 5.10 or 7.3.")
+    ] = DEFAULTS["kernel"],
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
     json_file: Annotated[
         Path,
@@ -216,7 +248,7 @@ def campaign(
             "--document",
             metavar="FILE",
             help="The verdicts as a document. Default, unless --row is given: "
-            "kernel/lab/results/campaign.md.",
+            "kernel/lab/results/campaign.md, for another line than 6.12 campaign-LINE.md.",
         ),
     ] = None,
 ) -> None:
@@ -224,9 +256,9 @@ def campaign(
     start = time.monotonic()
     done: list[Row] = []
     with errors.reported():
-        chosen = _choose(row or [], traces)
+        chosen = _choose(row or [], kernel, traces)
         if document_file is None and not row:
-            document_file = DOCUMENT
+            document_file = document_path(kernel)
         json_file.parent.mkdir(parents=True, exist_ok=True)
         for path in (json_file, document_file):
             if path and (problem := output.check_writable(path)):
@@ -246,5 +278,5 @@ def campaign(
     ]
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
-        output.write_whole(document_file, document(done, time.monotonic() - start))
+        output.write_whole(document_file, document(done, kernel, time.monotonic() - start))
         print(f"\nThe document: {document_file}")

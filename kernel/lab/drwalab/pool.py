@@ -9,10 +9,11 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,7 +58,8 @@ def run_specs(
     """
     builds = builds or find_kernels(specs)
     agent = kernels.agent()
-    idle = [spec.idle() for spec in specs]
+    unpatched = {spec.kernel for spec in specs if spec.flavour == "base"}
+    idle = [_idle(spec, unpatched) for spec in specs]
     everything = [*specs, *dict.fromkeys(idle)]
 
     def job(spec: RunSpec, reuse: bool) -> Job[dict[str, Any]]:
@@ -86,6 +88,12 @@ def run_specs(
     for result, link in zip(found, idle, strict=False):
         results.add_idle(result, idle_results[link])
     return found[: len(specs)]
+
+
+def _idle(spec: RunSpec, unpatched: Collection[str]) -> RunSpec:
+    """The idle run of a link, on the kernel without the series where that is there anyway."""
+    idle = spec.idle()
+    return replace(idle, flavour="base") if idle.kernel in unpatched else idle
 
 
 def run_jobs(

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -239,10 +240,38 @@ def test_command(lab: Lab, tmp_path: Path) -> None:
     assert "1 of 1 targets are met" in text
     assert "| 14 | goodput of stock's | ≥ 0.98 | 0.985 |" in text
     assert "| drwa | 4 | 0.985 |" in text
+    assert "`kernel/lab/lab campaign`" in text
     (row,) = json.loads(out.read_text())
     assert len(row["runs"]) == 8
     assert "series" not in row["runs"][0]
     assert row["verdicts"][0]["links_met"] == 4
+
+
+def test_kernel_line(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the law needs the patched kernel; another line has a document of its own."""
+    seen: list[RunSpec] = []
+
+    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
+        seen.extend(specs)
+        return [result(s.scheme.name, base_ms=s.base_rtt_us / 1e3) for s in specs]
+
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path)
+    monkeypatch.setattr(campaign, "TARGETS", [t for t in TARGETS if t.row in ("14", "17")])
+    monkeypatch.delenv("DRWA_TRACES", raising=False)
+    assert lab(f"campaign --kernel 6.1 --json {tmp_path}/c.json").code == 0
+    assert {(s.kernel, s.flavour, s.scheme.uses_drwa) for s in seen} == {
+        ("6.1", "base", False),
+        ("6.1", "drwa", True),
+    }
+    text = (tmp_path / "campaign-6.1.md").read_text()
+    assert "`kernel/lab/lab campaign --kernel 6.1`" in text
+    assert not (tmp_path / "campaign.md").exists()
+    seen.clear()
+    done = lab(f"campaign --kernel 5.10 --row 17 --json {tmp_path}/c.json")
+    assert "GRO: the lab's links have none in 5.10" in done.err
+    assert {s.gro_us for s in seen} == {None}
 
 
 @pytest.mark.usefixtures("made_up")
@@ -250,6 +279,7 @@ def test_command(lab: Lab, tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("--row 23", "--row: '23' is unknown: choose from 1, 2"),
+        ("--kernel 4.4", "--kernel: '4.4' is unknown: choose from "),
         ("--row 13", "--row: 13 is a hostile sender"),
         ("--row 14 --document /nowhere/x", "/nowhere is no folder"),
     ],
@@ -295,7 +325,8 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         return {"name": one.name, "seed": one.seed, "rtt_ms": dict.fromkeys(("mean", "p50", "p95"))}
 
     kernel = FakeKernel()
-    monkeypatch.setattr(pool, "find_kernels", lambda specs: {("6.12", "drwa"): kernel})
+    builds = {("6.12", "drwa"): kernel, ("6.12", "base"): FakeKernel()}
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: builds)
     monkeypatch.setattr(kernels, "agent", lambda: tmp_path / "agent-key" / "agent")
     monkeypatch.setattr(guest, "run", guest_run)
     monkeypatch.setattr(results, "read", read)
@@ -309,13 +340,20 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     kernel.key = "two"
     pool.run_specs([one], progress=False, reuse=True)
     assert sorted(made[4:]) == ["idle link", "stock"]
+    # What runs on the other kernel outlives that, and so does the idle link beside it.
+    law, base = spec.parse("drwa", {"rate": "1mbit"}), replace(one, flavour="base")
+    for key in ("three", "four"):
+        kernel.key = key
+        made.clear()
+        pool.run_specs([law, base], progress=False, reuse=True)
+    assert made == ["drwa λ=1.25"]
 
 
 def test_the_record_is_of_these_targets() -> None:
     """A bound that moves wants the campaign anew; what it found was judged by these bounds."""
     recorded = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
-        for line in campaign.DOCUMENT.read_text().splitlines()
+        for line in campaign.document_path("6.12").read_text().splitlines()
         if line.startswith("| ") and line.count("|") == len(campaign.HEADS) + 1
     ]
     rows = [row for row in recorded if row[0].isdigit() and row[0] not in targets.ELSEWHERE]
@@ -604,13 +642,15 @@ def test_links_together() -> None:
     near = [result("stock", 10), result("drwa", 8)]
     far = [result("stock", 10, base_ms=200), result("drwa", 12.5, base_ms=200)]
     verdict = campaign.judge(mean, targets.groups([*near, *far]))
-    assert (verdict.met, verdict.worst) == (True, pytest.approx(1.0))
+    assert verdict.met
+    assert verdict.worst == pytest.approx(1.0)
     assert sorted(verdict.values.values()) == [0.8, 1.25]
     assert verdict.cells()[4:] == ("all 2, geometric mean", "–", "met")
     verdict = campaign.judge(
         mean, targets.groups([*near, *far[:1], result("drwa", 12, base_ms=200)])
     )
-    assert (verdict.met, verdict.worst) == (False, pytest.approx(0.96**0.5))
+    assert not verdict.met
+    assert verdict.worst == pytest.approx(0.96**0.5)
     nothing = campaign.judge(mean, targets.groups([result("stock")]))
     assert (nothing.met, nothing.worst, nothing.cells()[-1]) == (False, None, "not run")
 
@@ -633,7 +673,7 @@ def test_which_links_a_target_concerns() -> None:
         pair = group(result("stock", **config), result("drwa", **config))
         return targets.where(holds, targets.goodput_of("stock"))(pair) is not None
 
-    constant = {"trace": None, "rate_bps": 2_000_000}
+    constant: dict[str, Any] = {"trace": None, "rate_bps": 2_000_000}
     assert concerned(targets.brisk, **constant)
     assert not concerned(targets.slow, **constant)
     assert concerned(targets.slow, **(constant | {"rate_bps": 1_999_999}))
@@ -649,7 +689,7 @@ def test_which_links_a_target_concerns() -> None:
     assert [concerned(targets.ticks, clock_tick_ms=n) for n in (1, 4)] == [False, True]
     assert concerned(targets.ticks, events=["20s timestamps=off"])
     assert not concerned(targets.ticks, clock_ppm=500)
-    both = [{"gro_ms": 0.0, "tso": True}, {"gro_ms": 0.0}, {"tso": True}]
+    both: list[dict[str, Any]] = [{"gro_ms": 0.0, "tso": True}, {"gro_ms": 0.0}, {"tso": True}]
     assert [concerned(targets.offloaded, **each) for each in both] == [True, False, False]
     seconds = [None, "clat", "vpn", "network"]
     assert [concerned(targets.one_queue, second=each) for each in seconds] == [0, 1, 1, 0]
