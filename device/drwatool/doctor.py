@@ -34,6 +34,7 @@ for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
     [ -e "$knob" ] || continue
     echo knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob" "${knob%lambda}queue" 2>/dev/null)
 done
+echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
 echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
@@ -263,6 +264,7 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
                 f"phone: kernel {kernel} has no tcp_drwa_queue: an older series of patches, with "
                 "which each interface has a queue of its own",
             )
+        yield from _parted(words)
     else:
         yield Finding(
             BAD,
@@ -275,11 +277,17 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: the tethering module is Google's, not the patched one",
             "build it from source, or use --host B",
         )
+    if found.get("setting", ["null"])[0] == "0":
+        yield Finding(
+            BAD,
+            "phone: the setting drwa_enabled is 0, which switches DRWA off",
+            "adb shell settings delete global drwa_enabled",
+        )
     if found.get("flag", ["null"])[0] == "-1":
         yield Finding(
             BAD,
             "phone: the flag tethering/drwa is -1, which switches DRWA off",
-            "adb shell device_config delete tethering drwa, then reboot",
+            "adb shell device_config delete tethering drwa",
         )
     if found.get("disabled", [""])[0] in ("1", "true", "y", "yes", "on"):
         yield Finding(
@@ -298,6 +306,20 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
 
 def _describe(interface: str, value: str, queue: str = "0") -> str:
     return f"{interface} {value}" + (f" in queue {queue}" if queue != "0" else "")
+
+
+def _parted(knobs: list[list[str]]) -> Iterator[Finding]:
+    """Interfaces of 464xlat that are on and do not share the queue of the one below."""
+    queues = {name: rest[0] for name, value, *rest in knobs if value != "0" and rest}
+    for stacked, queue in queues.items():
+        below = stacked.removeprefix("v4-")
+        if below != stacked and below in queues and (queue == "0" or queue != queues[below]):
+            yield Finding(
+                BAD,
+                f"phone: {below} and {stacked} wait in one queue, and the kernel is not told",
+                "the policy is older than the kernel's series: drwa revert, then drwa apply "
+                "--aosp, and build; or a shell has set λ alone",
+            )
 
 
 def _carriers(dump: list[str]) -> dict[str, bool]:

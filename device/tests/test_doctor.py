@@ -215,6 +215,7 @@ kernel=6.12.8-android16
 knob=rmnet_data0/tcp_drwa_lambda 125 100
 knob=v4-rmnet_data0/tcp_drwa_lambda 125 100
 knob=wlan0/tcp_drwa_lambda 0 0
+setting=null
 flag=null
 disabled=
 module=package:com.android.tethering
@@ -233,6 +234,8 @@ carrier=drwa_enabled_bool = false
     [
         ("", "", None),
         ("knob=", "other=", "has no tcp_drwa_lambda"),
+        ("setting=null", "setting=0", "the setting drwa_enabled is 0"),
+        ("setting=null", "setting=1", None),
         ("flag=null", "flag=-1", "the flag tethering/drwa is -1"),
         ("flag=null", "flag=1", None),
         ("disabled=", "disabled=true", "persist.drwa.disable is set"),
@@ -254,6 +257,13 @@ carrier=drwa_enabled_bool = false
         ),
         (GOOD[GOOD.index("carrier=") :], "", None),
         ("flag=null\n", "flag=-1\r\n", "the flag tethering/drwa is -1"),
+        (" 125 100", " 125 0", "rmnet_data0 and v4-rmnet_data0 wait in one queue"),
+        (
+            "v4-rmnet_data0/tcp_drwa_lambda 125 100",
+            "v4-rmnet_data0/tcp_drwa_lambda 125 101",
+            "wait",
+        ),
+        ("v4-rmnet_data0/tcp_drwa_lambda 125 100", "v4-rmnet_data0/tcp_drwa_lambda 0 0", None),
     ],
 )
 def test_answers_of_a_phone(old: str, new: str, what: str | None) -> None:
