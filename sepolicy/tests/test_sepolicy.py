@@ -91,6 +91,7 @@ def test_user_builds_differ(copy: Path) -> None:
         ("shell.te", "shell cannot set the kill switch"),
         ("service_contexts", "service_contexts holds no label"),
         ("property_contexts", "property_contexts holds no label"),
+        ("genfs_contexts", "netd cannot read the counters"),
     ],
 )
 def test_what_is_missing_is_found(copy: Path, file: str, complaint: str) -> None:
