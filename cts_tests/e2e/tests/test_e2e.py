@@ -167,7 +167,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Back to LTE"},
     ),
     "a long queue in the kernel's histogram": (
-        _netd_says("Back to LTE", "delay: p50<", "delay: p50<1"),
+        _netd_says("Back to LTE", "delay: p50<", "delay: p50<1000"),
         {"Back to LTE"},
     ),
     "rounds on Wi-Fi": (_add(f"rounds:{story.WIFI}", 50.0, 10**6), {"LTE goes"}),
