@@ -252,18 +252,18 @@ def ungoverned(part: float, left_us: int, yields: bool = True) -> Law:
     """
     law = Law(DELAY, 125)
     rounds_of(law, 50_000, 7, 20_000, 3)
-    rounds, drained = 0, 0
-    while rounds < 400 or law.phase == DRAIN:
-        rounds += 1
+    drained = 0
+    for _ in range(400):
         drained += law.phase == DRAIN
         q_us = left_us if law.phase == DRAIN else 60_000
         size = min(law.wnd, 20_000)
         others = int(size * part)
         if law.rival and yields:
-            size, others = size + others // 2, others // 2
+            size, others = min(law.wnd, size + others // 2), others // 2
         law.link.came += others
         rounds_of(law, 50_000 + q_us, 7 + q_us, size)
     assert drained
+    assert law.phase != DRAIN
     return law
 
 
