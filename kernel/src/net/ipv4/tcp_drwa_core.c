@@ -61,7 +61,7 @@
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
  * of the link.
  *
- * DRAIN looks for the least OWD anew, every 4 s and 32 RTTs, with 1/16 less than
+ * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
  * fills the link, or just that if it is few segments. What queue there is goes
  * within two rounds, and what delay stays is the path's. A shorter path shows by
  * a lower OWD, and DRAIN goes on for as long as it finds one. If all but an eighth
@@ -118,11 +118,6 @@
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-/* A queue shows above the jitter of a radio scheduler, 1..3 ms a grant. Clocks
- * that are 1000 ppm apart, the most that NTP slews by, take as long to drift so
- * far as it takes until the next DRAIN.
- */
-#define DELAY_QUEUE_MIN_US	4000
 
 /* Slow start doubles, and its rounds and ours are not the same. */
 #define DELAY_START_GAIN	4
@@ -138,11 +133,16 @@
 #define DELAY_DRAIN_SHIFT	4
 
 /* DRAIN is due every 2^22 us, between LEDBAT's minutes and the time a user waits
- * for a stalled page, but after 2^5 RTTs at the soonest, as it costs 1/16 of two.
+ * for a stalled page, but after 2^4 RTTs at the soonest: 1/16 of two is then 1/128.
  */
 #define DELAY_OLD_SHIFT		22
-#define DELAY_OLD_RTTS_SHIFT	5
-#define DELAY_OLD_SHIFT_MAX	26
+#define DELAY_OLD_RTTS_SHIFT	DELAY_DRAIN_SHIFT
+
+/* 4 ms: a queue shows above the jitter of a radio scheduler, 1..3 ms a grant, and
+ * above what clocks that are 2^-10 apart, the most that NTP slews by, drift from
+ * one DRAIN to the next.
+ */
+#define DELAY_QUEUE_MIN_US	(1 << (DELAY_OLD_SHIFT - 10))
 
 /* One ungoverned download beside three of ours has its fair part; it is gone when
  * no more is left than headers, which are not governed bytes: 52 of 1500.
@@ -160,9 +160,6 @@
 
 /* What connections tell each other is of the last second. */
 #define LINK_SHIFT		DRWA_SECOND_SHIFT
-
-/* A round this much longer than the RTT says nothing of the rate. */
-#define DELAY_IDLE_RTTS		4
 
 /* Rates are in bytes per 2^20 us: that is B/s within 5 %, and no division. */
 #define DELAY_RATE_SHIFT	20
@@ -472,7 +469,7 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 						   d->rate < d->good / DELAY_COLLAPSE))) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
-		while (us >> (old - DELAY_OLD_RTTS_SHIFT) && old < DELAY_OLD_SHIFT_MAX)
+		while (us >> (old - DELAY_OLD_RTTS_SHIFT))
 			old++;
 		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
 			return false;
@@ -484,7 +481,7 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
-	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
+	u32 floor = DELAY_FLOOR_MSS * mss;
 	u32 q_us, target_us, wnd;
 	bool first, full;
 	u64 rate;
@@ -497,8 +494,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	if (!d->samples || !elapsed_us)
 		return;
 	d->rtt_us = d->least_us;
-	if (elapsed_us / DELAY_IDLE_RTTS > max(d->least_us, last_rtt_us))
-		return;
 
 	/* What was offered before d->wnd fell is still to come. */
 	if (d->phase == DRWA_DRAIN && data_rcvd <= d->wnd + 2 * mss)
@@ -572,7 +567,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		/* Where the window is not used, more than comes would be no DRAIN. */
 		d->cwnd = min(d->cwnd, data_rcvd);
 	}
-	/* Senders round down to whole segments, which are a sixteenth of few. */
+	/* Senders round down to whole segments, which are a part of few. */
 	wnd = d->cwnd;
 	if (wnd >> DELAY_DRAIN_SHIFT >= mss)
 		wnd -= wnd >> DELAY_DRAIN_SHIFT;
