@@ -28,8 +28,8 @@ from drwalab.spec import RunSpec
 
 SHOW_S = 0.2
 PCAPS = ("server.pcap", "phone.pcap")
-# What decides, besides the kernel and the agent, which result a command has.
-DECIDING = ("guest.py", "network.py", "results.py", "schemes.py", "traces.py")
+# What decides, besides the kernel, the agent and the scheme, which result a command has.
+DECIDING = ("guest.py", "network.py", "results.py", "traces.py")
 
 
 Builds = dict[tuple[str, str], Kernel]

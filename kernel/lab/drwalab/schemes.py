@@ -16,7 +16,7 @@ STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-classic": 300}
 # The law meets the limits of the phones that it is for; Algorithm 1 is reproduced under those that
 # leave a flow's start to it.
-DEFAULT_LIMITS = {"drwa": "android-13plus", "drwa-classic": "stock-2mib"}
+DEFAULT_LIMITS = {"drwa": "android-13plus", "drwa-classic": "stock"}
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def run(
         "name": name,
         "scheme": scheme,
         "lambda": lam,
-        "limits": {"drwa": "android-13plus", "drwa-classic": "stock-2mib"}.get(scheme),
+        "limits": {"drwa": "android-13plus", "drwa-classic": "stock"}.get(scheme),
         "cc": cc,
         "aqm": None,
         "config": {

@@ -78,10 +78,10 @@ def test_players() -> None:
     bbr, codel = result("stock"), result("stock")
     bbr["cc"], codel["aqm"] = "bbr", "codel"
     older = result("drwa")
-    older["limits"] = "stock-2mib"
+    older["limits"] = "android-lte"
     runs = (result("stock"), bbr, codel, result("android-lte"), result("drwa"), older)
     names = [targets.player(r) for r in runs]
-    assert names == ["stock", "bbr", "codel", "android-lte", "drwa", "drwa, limits stock-2mib"]
+    assert names == ["stock", "bbr", "codel", "android-lte", "drwa", "drwa, limits android-lte"]
 
 
 def test_worst_link_decides() -> None:

@@ -59,12 +59,13 @@ def test_limits_of_the_governed_phone() -> None:
     assert today.rmem == (2097152, 6291456, 16777216)
     plain = spec.parse("drwa", MINIMAL).scheme
     assert (plain.rmem, plain.wmem, plain.limits) == (today.rmem, today.wmem, "android-13plus")
-    assert schemes.find("drwa-classic").rmem == (4096, 131072, 2097152)
+    assert schemes.find("drwa-classic").rmem == (4096, 131072, 16777216)
     script = network.setup_script(spec.parse("drwa", MINIMAL))
     assert "put phone /proc/sys/net/ipv4/tcp_rmem '2097152 6291456 16777216'" in script
-    older = spec.parse("drwa", MINIMAL | {"limits": "stock-2mib"})
-    assert (older.scheme.rmem, older.scheme.wmem) == ((4096, 131072, 2097152), None)
-    assert older.name == "drwa λ=1.25, limits stock-2mib"
+    older = spec.parse("drwa", MINIMAL | {"limits": "android-lte"})
+    lte = schemes.find("android-lte")
+    assert (older.scheme.rmem, older.scheme.wmem) == (lte.rmem, lte.wmem)
+    assert older.name == "drwa λ=1.25, limits android-lte"
     assert spec.parse("drwa", MINIMAL | {"limits": "android-13plus"}).scheme == plain
     assert spec.parse("stock", MINIMAL | {"limits": "android-lte"}) == spec.parse("stock", MINIMAL)
 
