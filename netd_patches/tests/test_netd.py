@@ -21,6 +21,8 @@ PATCHES = building.NETD / "patches" / "system_netd"
 HOOKS = sorted(PATCHES.glob("*/0002-*.patch"))
 # Of the tests that run once for each of some values, the number of values.
 PARAMETERS = {"ThisKernelTest.ReadsAConnection": 2}
+# All of them take seconds. A controller that opens a file too few waits for ever on a test's pipe.
+UNIT_TESTS_S = 180
 FUZZ_RUNS = {"DrwaControllerFuzzer": 3000, "DrwaSocketsFuzzer": 50000}
 
 Results = dict[str, str]
@@ -39,13 +41,17 @@ def run(*command: str | Path) -> str:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """What became of each unit test, by its name: its failures, "" when there are none."""
     report = tmp_path_factory.mktemp("gtest") / "report.json"
-    done = subprocess.run(
-        [building.make("drwa_test"), f"--gtest_output=json:{report}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [building.make("drwa_test"), f"--gtest_output=json:{report}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=UNIT_TESTS_S,
+            text=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        pytest.fail(f"no end within {UNIT_TESTS_S} s: {(error.stdout or b'')[-4000:]!r}")
     # A sanitizer ends the program before it reports.
     assert report.exists(), done.stdout[-4000:]
     return {
