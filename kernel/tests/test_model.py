@@ -152,6 +152,21 @@ def test_a_handover_is_found(
     assert share(outcome, 20) > 0.9
 
 
+@pytest.mark.parametrize("mbps", [1, 2, 5, 20])
+def test_the_way_back_takes_seconds(mbps: float) -> None:
+    """A path that became shorter by far: DRAIN goes deeper once that shows."""
+    back_s = 45
+    link = Link(
+        mbps,
+        buffer_bytes=3_000_000,
+        changes=(Change(20, base_rtt_s=0.3), Change(back_s, base_rtt_s=0.03)),
+    )
+    outcome = model.run(link, [Flow(0.03)], 75, back_s, probe_rtt_s=0.03)
+    # Two RTTs and the transmission of four segments
+    assert outcome.p95_s(back_s + 8) < 2 * 0.03 + 4 * 0.012 / mbps
+    assert share(outcome, mbps) > 0.96
+
+
 @pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
 def test_a_slower_link_has_a_short_queue_in_two_seconds(offset_s: float) -> None:
     at_s = 20 + offset_s

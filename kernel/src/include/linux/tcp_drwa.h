@@ -39,8 +39,7 @@ enum drwa_phase {
  * @round_seq:	next byte expected then
  * @rtt_us:	RTTest, RTT of the last round, 0: none yet
  * @rtt_min_us:	RTTmin: classic, least RTTest; delay, RTT without the queue
- * @cwnd:	cwndest: classic, average of the bytes received in a round;
- *		delay, @rate times @rtt_min_us
+ * @cwnd:	classic: cwndest, average of the bytes received in a round
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
@@ -121,6 +120,14 @@ struct drwa_link {
 	u32	governed;
 	u8	others;
 };
+
+/* What the link holds by the law's estimate, bytes */
+static inline u32 drwa_cwndest(const struct drwa *d)
+{
+	if (d->law == DRWA_LAW_CLASSIC)
+		return d->cwnd;
+	return (u64)d->rate * d->rtt_min_us >> DRWA_SECOND_SHIFT;
+}
 
 /* Does drwa_round() want to know how much came over the link? Once a second. */
 static inline bool drwa_count_due(const struct drwa_link *l, u32 now_us)

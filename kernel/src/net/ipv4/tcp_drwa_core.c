@@ -118,9 +118,10 @@
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-
-/* Slow start doubles, and its rounds and ours are not the same. */
-#define DELAY_START_GAIN	4
+/* Four times as much, or a quarter, is no noise: slow start doubles, and its rounds
+ * and ours are not the same, so that a round may bring that of two.
+ */
+#define DELAY_FAR_SHIFT		2
 
 /* Weight of a round's change of rate in their average, and how much of that the
  * window holds beside the rate: a 64th for each hundredth of lambda.
@@ -136,7 +137,6 @@
  * for a stalled page, but after 2^4 RTTs at the soonest: 1/16 of two is then 1/128.
  */
 #define DELAY_OLD_SHIFT		22
-#define DELAY_OLD_RTTS_SHIFT	DELAY_DRAIN_SHIFT
 
 /* 4 ms: a queue shows above the jitter of a radio scheduler, 1..3 ms a grant, and
  * above what clocks that are 2^-10 apart, the most that NTP slews by, drift from
@@ -144,19 +144,13 @@
  */
 #define DELAY_QUEUE_MIN_US	(1 << (DELAY_OLD_SHIFT - 10))
 
-/* One ungoverned download beside three of ours has its fair part; it is gone when
- * no more is left than headers, which are not governed bytes: 52 of 1500.
+/* A rival is gone when no more is left than headers, which are not governed bytes:
+ * 52 of 1500.
  */
-#define LINK_RIVAL		(U8_MAX / 4)
 #define LINK_HEADERS		(U8_MAX / 16)
 
 /* Less than 2^14 bytes a second is a call, a chat or a ping, and no download. */
 #define LINK_RIVAL_MIN_SHIFT	(LINK_SHIFT - 14)
-
-/* A link that lost three quarters of its rate behind a queue may be a path that
- * became four times as long.
- */
-#define DELAY_COLLAPSE		4
 
 /* What connections tell each other is of the last second. */
 #define LINK_SHIFT		DRWA_SECOND_SHIFT
@@ -303,7 +297,7 @@ static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 /* Is that more delay than jitter makes? */
 static bool delay_shows(const struct drwa *d, u32 q_us)
 {
-	return q_us > d->rtt_min_us / 4 && q_us > DELAY_QUEUE_MIN_US;
+	return q_us > d->rtt_min_us >> DELAY_FAR_SHIFT && q_us > DELAY_QUEUE_MIN_US;
 }
 
 /* Is the base the path's again? Called once a round of DRAIN. */
@@ -316,13 +310,12 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 
 	if ((s32)(d->owd_us - d->drain_us) < 0)
 		d->drain_us = d->owd_us;
-	if (--d->rounds)
+	if (d->rounds > 1 && --d->rounds > 1)
 		return;
 	left = d->drain_us - d->base_us;
 	if (left < -2 * DELAY_TICK_US) {
 		/* A shorter path, and still a queue: look further. */
 		d->base_us = d->drain_us;
-		d->rounds = 1;
 		return;
 	}
 	d->phase = DRWA_HOLD;
@@ -339,7 +332,7 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 		if (d->rival)
 			d->wnd = 0;
 		d->rival = 0;
-	} else if (!d->rival && others > LINK_RIVAL) {
+	} else if (!d->rival && others > U8_MAX >> DELAY_FAR_SHIFT) {
 		d->rival = 1;
 		d->others = others;
 	} else if (d->rival ? others + (U8_MAX - d->others) / 8 >= d->others :
@@ -460,16 +453,18 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 {
 	u32 us, begun = now_us ^ d->round_us;
 	int old = DELAY_OLD_SHIFT;
+	bool soon;
 
 	if (now_us - READ_ONCE(l->drain_us) <= now_us - d->round_us)
 		return true;
 	if (!(begun >> LINK_SHIFT))
 		return false;
-	if (!d->shared && !(queue && !d->rival && (READ_ONCE(l->others) > LINK_RIVAL ||
-						   d->rate < d->good / DELAY_COLLAPSE))) {
+	soon = READ_ONCE(l->others) > U8_MAX >> DELAY_FAR_SHIFT ||
+	       d->rate < d->good >> DELAY_FAR_SHIFT;
+	if (!d->shared && !(queue && !d->rival && soon)) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
-		while (us >> (old - DELAY_OLD_RTTS_SHIFT))
+		while (us >> (old - DELAY_DRAIN_SHIFT))
 			old++;
 		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
 			return false;
@@ -482,7 +477,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
 	u32 floor = DELAY_FLOOR_MSS * mss;
-	u32 q_us, target_us, wnd;
+	u32 q_us, target_us, wnd, bdp;
 	bool first, full;
 	u64 rate;
 
@@ -519,7 +514,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
 	if (d->rival) {
 		if (READ_ONCE(l->others) > LINK_HEADERS) {
-			wnd = max(wnd, DELAY_START_GAIN * data_rcvd);
+			wnd = max(wnd, data_rcvd << DELAY_FAR_SHIFT);
 		} else {
 			d->rival = 0;
 			d->wnd = min(d->wnd, wnd);
@@ -537,7 +532,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->phase = DRWA_GAUGE;
 			d->wnd = max(2 * data_rcvd, floor);
 		} else {
-			d->wnd = max(max(d->wnd, DELAY_START_GAIN * data_rcvd), floor);
+			d->wnd = max(max(d->wnd, data_rcvd << DELAY_FAR_SHIFT), floor);
 		}
 		return;
 	case DRWA_GAUGE:
@@ -558,20 +553,21 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		if (!delay_drain_due(d, l, now_us, full && q_us > target_us))
 			return;
 	}
-	d->cwnd = delay_bytes(d->rate, d->rtt_min_us);
+	bdp = delay_bytes(d->rate, d->rtt_min_us);
 	if (d->phase != DRWA_DRAIN) {
 		d->phase = DRWA_DRAIN;
-		d->rounds = DELAY_DRAIN_ROUNDS;
+		d->rounds = DELAY_DRAIN_ROUNDS + 1;
 		d->drain_us = d->owd_us;
 		d->drain_q_us = q_us;
 		/* Where the window is not used, more than comes would be no DRAIN. */
-		d->cwnd = min(d->cwnd, data_rcvd);
+		bdp = min(bdp, data_rcvd);
 	}
 	/* Senders round down to whole segments, which are a part of few. */
-	wnd = d->cwnd;
-	if (wnd >> DELAY_DRAIN_SHIFT >= mss)
-		wnd -= wnd >> DELAY_DRAIN_SHIFT;
-	d->wnd = max(wnd, floor / 2);
+	if (d->rounds == 1)
+		bdp -= bdp >> DELAY_FAR_SHIFT;
+	else if (bdp >> DELAY_DRAIN_SHIFT >= mss)
+		bdp -= bdp >> DELAY_DRAIN_SHIFT;
+	d->wnd = max(bdp, floor / 2);
 }
 
 /**

@@ -54,7 +54,7 @@ TRACE_EVENT(tcp_drwa_round,
 			   tcp_drwa_trace_addr(sk, __entry->saddr, __entry->daddr);
 			   __entry->rtt_us = tcp_sk(sk)->drwa.rtt_us;
 			   __entry->rtt_min_us = tcp_sk(sk)->drwa.rtt_min_us;
-			   __entry->cwnd = tcp_sk(sk)->drwa.cwnd;
+			   __entry->cwnd = drwa_cwndest(&tcp_sk(sk)->drwa);
 			   __entry->rwnd = tcp_sk(sk)->drwa.wnd;
 			   __entry->lambda = tcp_sk(sk)->drwa.lambda;
 			   __entry->phase = tcp_sk(sk)->drwa.phase;),
