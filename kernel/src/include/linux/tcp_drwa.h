@@ -25,7 +25,7 @@ enum drwa_law {
 };
 
 enum drwa_phase {
-	DRWA_START,		/* no cap: the queue has not shown yet */
+	DRWA_START,		/* the queue has not shown yet */
 	DRWA_GAUGE,		/* the first whole round of a full link */
 	DRWA_HOLD,		/* the window follows the law */
 	DRWA_DRAIN,		/* a lower window, to see the path's own delay */

@@ -64,17 +64,17 @@
  * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
  * fills the link, or just that if it is few segments. What queue there is goes
  * within two rounds, and what delay stays is the path's. A shorter path shows by
- * a lower OWD, and DRAIN goes on for as long as it finds one. If all but an eighth
- * of the queue stays, the path became longer (handover): START finds its window. Where a longer path
- * has taken most of the rate, because the window is too small for it, DRAIN comes
- * within a second.
+ * a lower OWD, and DRAIN goes on, with 1/4 less, for as long as it finds one. If
+ * all but an eighth of the queue stays, the path became longer (handover), and
+ * START finds its window. DRAIN comes within a second where a queue and a lost
+ * rate say that the window is too small for such a path.
  *
  * Unless others keep that queue, who do not follow this law. What came over the
  * link and was nobody's here is counted, because the phone sees all of it; when
  * that is a quarter and DRAIN leaves a queue, there is a rival, and the window
  * leaves room to grow as in START, as stock's would. That ends with the rival, or
- * when the next DRAIN finds that it brought nothing: what comes at its own pace
- * is no rival, and its queue is the path.
+ * when the next DRAIN finds that the rival yielded nothing: what comes at its own
+ * pace is none, and its queue is the path.
  *
  * Connections through a queue tell each other things (struct drwa_link). All
  * have the same target, or the one with the longest path would have the link.
@@ -118,8 +118,8 @@
 /* TSval ticks of 1 ms make two equal delays differ by that much. */
 #define DELAY_TICK_US		1000
 
-/* Four times as much, or a quarter, is no noise: slow start doubles, and its rounds
- * and ours are not the same, so that a round may bring that of two.
+/* Four times as much, or a quarter, is no noise. Slow start doubles, and a round of
+ * ours may hold two of the sender's.
  */
 #define DELAY_FAR_SHIFT		2
 
