@@ -236,7 +236,7 @@ static void take_link(struct story *s, struct world *w)
 
 	i = which % (ARRAY_SIZE(words) + 2);
 	if (i == ARRAY_SIZE(words)) {
-		w->link.others = number;
+		w->link.others = (u8)number;
 	} else if (i > ARRAY_SIZE(words)) {
 		w->came += number;
 	} else {

@@ -118,6 +118,20 @@ def test_samples_are_counted_within_bounds() -> None:
     assert law.round() == 160 * MSS
 
 
+def test_an_idle_round_says_nothing() -> None:
+    """A round five times as long as its RTT is of no rate: the window stays."""
+    law = Law(DELAY, 150)
+    pipe(law, 10e6, 100_000, 10)
+    before = law.wnd
+    assert law.phase == HOLD
+    for _ in range(20):
+        law.sample(150_000, 12345 + 50_000)
+        law.now_us += 750_001
+        law.rcv_nxt += law.wnd
+        law.round()
+    assert law.wnd == before
+
+
 def test_a_little_used_window_never_falls() -> None:
     """What an idle sender does not send says nothing of the link, whatever queue there is."""
     law = Law(DELAY, 150)

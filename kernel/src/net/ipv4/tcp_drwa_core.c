@@ -476,7 +476,7 @@ static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_u
 static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
-	u32 floor = DELAY_FLOOR_MSS * mss;
+	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
 	u32 q_us, target_us, wnd, bdp;
 	bool first, full;
 	u64 rate;
@@ -489,6 +489,9 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	if (!d->samples || !elapsed_us)
 		return;
 	d->rtt_us = d->least_us;
+	/* A round that is far longer than the RTT says nothing of the rate. */
+	if (elapsed_us >> DELAY_FAR_SHIFT > max(d->rtt_us, last_rtt_us))
+		return;
 
 	/* What was offered before d->wnd fell is still to come. */
 	if (d->phase == DRWA_DRAIN && data_rcvd <= d->wnd + 2 * mss)
