@@ -166,10 +166,10 @@ def test_readers() -> None:
     # 2 Mb/s over 50 ms are 12500 bytes.
     law["series"]["rwnd_bytes"] = at((5, 0), (60, 10_000))
     stock["series"]["rwnd_bytes"] = [50_000] * 600
-    assert targets.window_of_need(group(stock, law)) == pytest.approx(0.8)
+    assert targets.window_of_need("stock")(group(stock, law)) == pytest.approx(0.8)
     # Nor does stock give more than its reader's buffer has room for.
     stock["series"]["rwnd_bytes"][300] = 8_000
-    assert targets.window_of_need(group(stock, law)) == pytest.approx(1.25)
+    assert targets.window_of_need("stock")(group(stock, law)) == pytest.approx(1.25)
     law["series"]["flow_goodput_mbps"] = [at((10, 2.0), (13, 0.0), (60, 2.0))]
     assert targets.longer_silence_s(group(stock, law)) == pytest.approx(3)
     assert targets.segments_of("stock")(group(stock, law)) is None
@@ -396,6 +396,7 @@ PLAYERS = {
     "paper-lte": (20.0, 480.0, 800.0, 800.0),
     "bbr": (16.0, 120.0, 125.0, 1000.0),
     "codel": (40.0, 96.0, 200.0, 640.0),
+    "android-13plus": (5.0, 600.0, 900.0, 320.0),
 }
 OF_STOCK = 10 / 12.5
 BASE_MS, SETTLED_MS, IDLE_MS = 50.0, 65.0, 24.0
@@ -408,6 +409,7 @@ WANTED = {
     "p95 RTT of a BBR sender's": 60 / 120,
     "goodput/p95 RTT of CoDel's in the router": (10 / 60) / (40 / 96),
     "goodput of stock's": OF_STOCK,
+    "goodput of stock's, same limits": 10 / 5,
     "total goodput of stock's": OF_STOCK,
     "goodput of stock's, from 2 Mb/s on": OF_STOCK,
     "goodput of stock's, below 2 Mb/s": OF_STOCK,
@@ -428,9 +430,10 @@ WANTED = {
     "Jain's index, 64 flows": 0.5,
     "mean fetch time of the static limit's": 100 / 250,
     "speed of a video's segments of stock's": 500 / 400,
+    "speed of a video's segments of stock's, same limits": 320 / 400,
     "speed of a video's segments of CoDel's in the router": 640 / 400,
     "longer silence than stock's, s": 0.0,
-    "window of what a slow reader drains": 10_000 / 12_500,
+    "window of what a slow reader drains, or of stock's, same limits": 10_000 / 12_500,
     "window of stock's, 2 RTT after off": 10_000 / 20_000,
     "goodput of stock's in the last 10 s": OF_STOCK,
     "mean RTT of the base RTT, 15 s after on": SETTLED_MS / BASE_MS,
@@ -487,7 +490,7 @@ ROW_EVENTS = {
 def of_player(who: str, **config: Any) -> Result:
     goodput, p95, fetch_ms, segment_ms = PLAYERS[who]
     r = result("drwa" if who == "drwa" else "stock", goodput, p95, **({"flows": 2} | config))
-    if who in ("android-lte", "paper-lte"):
+    if who in ("android-lte", "paper-lte", "android-13plus"):
         r["scheme"] = who
     r["cc"] = "bbr" if who == "bbr" else "cubic"
     r["aqm"] = "codel" if who == "codel" else None
@@ -534,7 +537,7 @@ def test_links_that_a_measure_does_not_concern() -> None:
     """Each side of what decides it."""
     for reader in ("fast", "small:500B", "burst:4s/2MB"):
         pair = [result(who, reader=reader) for who in ("stock", "drwa")]
-        assert targets.window_of_need(group(*pair)) is None
+        assert targets.window_of_need("stock")(group(*pair)) is None
     # λ that is off from the start was never switched off, and a change while on is no switch.
     for events in (["0s lambda=0"], ["20s lambda=2"], []):
         pair = [result("stock"), result("drwa", events=events)]
@@ -581,7 +584,7 @@ def test_what_is_looked_at_after_a_start_or_a_step() -> None:
     pair = [result(who, reader="slow:2mbit") for who in ("stock", "drwa")]
     for r in pair:
         r["series"]["rwnd_bytes"] = at((5, 1), (60, 12_500))
-    assert targets.window_of_need(group(*pair)) == pytest.approx(1)
+    assert targets.window_of_need("stock")(group(*pair)) == pytest.approx(1)
 
 
 def test_the_worst_part_counts() -> None:
