@@ -412,6 +412,9 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	/* An idle sender says nothing of the link, whatever its past made of the window. */
 	if (!h->new && b->bytes < (u64)b->wnd / 2 * BLOCK_RTTS)
 		return true;
+	/* An absurd rate of its past is in the mean change until that fell, 1/16 a round. */
+	if (!h->new && c->d.dev > c->d.rate / 4)
+		return true;
 	/* Senders send whole segments, and DRAIN leaves few of them alone. */
 	bdp = max(h->bdp, DRAIN_PART * (c->mss + (1u << c->wscale)));
 	wnd = bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
