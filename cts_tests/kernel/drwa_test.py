@@ -467,7 +467,7 @@ class Base:
             self.assertLess(self.window(server), 2 * self.law(server, 150))
 
         def test_one_queue(self) -> None:
-            """Interfaces of one radio, as with 464xlat: all aim at the queue of the shortest path."""
+            """Interfaces of one radio, as 464xlat: all aim at the queue of the shortest path."""
             stacked = self.interface("v4-rmnet_test0", 3)
             stacked.link.rtt_s = 4 * RTT_S
             self.settled(150)

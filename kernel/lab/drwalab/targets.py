@@ -455,7 +455,7 @@ def longer_silence_s(g: Group) -> float:
 
 
 def window_of_need(other: str) -> Measure:
-    """Least window after 5 s, of what a slow reader drains in a base RTT, or of the other's least."""
+    """Least window after 5 s, of what a slow reader drains in a base RTT, or of the other's."""
 
     def measure(g: Group) -> float | None:
         kind, _, rate = g.config["reader"].partition(":")
