@@ -16,8 +16,10 @@ pytestmark = pytest.mark.guest
 FOLDER = Path(__file__).resolve().parents[4] / "shared" / "traces"
 TRACES = sorted(FOLDER.glob("*.down"))
 
-# The campaign bounds the geometric mean of links; a single one may be worse by this.
+# The campaign bounds the geometric mean of links; a single one may be worse by this. Least goodput
+# is that of 3G at 0.4 Mb/s, which holds one segment and a half.
 P95_OF_IDLE = {"40ms": 5.0, "100ms": 6.0}
+OF_STOCK, OF_BBR = 0.85, 0.93
 
 
 @pytest.mark.skipif(not TRACES, reason="no recorded links in ../shared/traces")
@@ -43,8 +45,8 @@ def test_full_link_and_short_queue(trace: Path, base_rtt: str) -> None:
     delay = of_idle(drwa, "p95")
     assert delay
     ratios = {
-        "goodput of stock's": (drwa["goodput_mbps"] / stock["goodput_mbps"], 0.95, inf),
-        "goodput of a BBR sender's": (drwa["goodput_mbps"] / bbr["goodput_mbps"], 0.95, inf),
+        "goodput of stock's": (drwa["goodput_mbps"] / stock["goodput_mbps"], OF_STOCK, inf),
+        "goodput of a BBR sender's": (drwa["goodput_mbps"] / bbr["goodput_mbps"], OF_BBR, inf),
         "p95 RTT of the idle link's": (delay, 0, P95_OF_IDLE[base_rtt]),
         "p95 RTT of a BBR sender's": (drwa["rtt_ms"]["p95"] / bbr["rtt_ms"]["p95"], 0, 1),
     }

@@ -9,6 +9,9 @@ from conftest import LINES
 from drwalab import kernels, symbols
 from drwalab.kernels import KernelMissing
 
+# They compile much of the kernel's network twice.
+pytestmark = pytest.mark.lines
+
 # An entry of a MIB that all of the network shares, as TCP's counters are
 LAST = "	__LINUX_MIB_MAX"
 
