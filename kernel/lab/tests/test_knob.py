@@ -176,7 +176,7 @@ def test_governed(run: Run, scheme: str, kernel: str, ipv6: bool) -> None:
 def test_static_limit_does_not_bind(run: Run) -> None:
     """Neither the buffer nor, at the SYN, the window scale: this path holds 3.75 MB."""
     given: dict[str, Any] = {"rate": "100mbit", "base_rtt": "300ms", "duration": "15s"}
-    limits = "stock-2mib"
+    limits = "static:2MiB"
     limit = schemes.find(limits).rmem[2]
     static = run(limits, **given, buffer="8MB")
     governed = run("drwa", **given, buffer="8MB", limits=limits)
