@@ -136,7 +136,7 @@ static inline bool drwa_count_due(const struct drwa_link *l, u32 now_us)
 }
 
 void drwa_reset(struct drwa *d, enum drwa_law law);
-void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);

@@ -194,6 +194,12 @@ static bool link_fresh(u32 now_us, u32 stamp_us)
 	return now_us - stamp_us + DELAY_TICK_US <= 1U << LINK_SHIFT;
 }
 
+/* Bytes of ours, or that soon will be. */
+static void link_expect(struct drwa_link *l, u32 bytes)
+{
+	WRITE_ONCE(l->governed, READ_ONCE(l->governed) + bytes);
+}
+
 /**
  * drwa_start() - take the first RTT sample
  * @d:		connection, just reset
@@ -203,9 +209,11 @@ static bool link_fresh(u32 now_us, u32 stamp_us)
  * @rtt_us:	sample, us; 0 and more than a minute are refused
  * @owd_us:	local clock minus the sender's, us, any offset
  *
- * Until data came, nothing is known that could justify more than the SYN offers.
+ * Until data came, nothing is known that could justify more than the SYN offers. All
+ * of that counts as come: what follows the last whole round is never counted, and
+ * that may be all of a short connection's.
  */
-void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_nxt,
+void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us)
 {
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
@@ -216,8 +224,10 @@ void drwa_start(struct drwa *d, const struct drwa_link *l, u32 now_us, u32 rcv_n
 	d->base_us = owd_us;
 	d->base_seen_us = now_us;
 	d->shared = link_fresh(now_us, READ_ONCE(l->target_set_us));
-	if (d->law == DRWA_LAW_DELAY)
+	if (d->law == DRWA_LAW_DELAY) {
 		d->wnd = U16_MAX;
+		link_expect(l, U16_MAX);
+	}
 	drwa_sample(d, rtt_us, owd_us);
 }
 
@@ -415,13 +425,13 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
  */
 static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcvd, u32 all)
 {
-	u32 governed = READ_ONCE(l->governed) + data_rcvd;
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
-	u32 came, others;
+	u32 governed, came, others;
 
-	WRITE_ONCE(l->governed, governed);
+	link_expect(l, data_rcvd);
 	if (!drwa_count_due(l, now_us) || elapsed_us / 4 < rtt_us)
 		return;
+	governed = READ_ONCE(l->governed);
 	came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
 	others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
