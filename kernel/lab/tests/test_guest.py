@@ -426,4 +426,7 @@ def test_runs_as_an_ordinary_user(open_folder: Path) -> None:
     process.start()
     process.join(60)
     assert process.exitcode == 0
-    assert answer.get() == (NOBODY, results.dump(pool.run_specs([one], progress=False)))
+    (as_root,) = pool.run_specs([one], progress=False)
+    # Of a run of the idle link, which the pool puts beside each.
+    del as_root["rtt_ms"]["idle"]
+    assert answer.get() == (NOBODY, results.dump([as_root]))
