@@ -48,6 +48,6 @@ def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
     assert law.count(bounded) == 1
     weaker.write_text(law.replace(bounded, "link_queue(l, now_us)"))
     fetch = adversary.HARMS[0]
-    result = adversary.search(fetch, 200, SEED)
+    result = adversary.search(fetch, 400, SEED)
     assert result.found
     assert result.harm > fetch.most

@@ -176,6 +176,17 @@ def test_a_slower_link_has_a_short_queue_in_two_seconds(offset_s: float) -> None
     assert outcome.p95_s(at_s + 2) < 2 * 0.05
 
 
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
+@pytest.mark.parametrize(("mbps", "slower_mbps"), [(100, 3), (300, 3), (50, 5)])
+def test_a_link_that_became_far_slower(mbps: float, slower_mbps: float, offset_s: float) -> None:
+    """Its queue is short once what was on its way has come, and a second such DRAIN was."""
+    base_s, at_s = 0.05, 20 + offset_s
+    link = Link(mbps, buffer_bytes=6_000_000, changes=(Change(at_s, rate_mbps=slower_mbps),))
+    came_s = 1.25 * mbps * base_s / slower_mbps
+    outcome = model.run(link, [Flow(base_s)], at_s + 3 * came_s + 15)
+    assert outcome.p95_s(at_s + 3 * came_s + 2) < 2 * base_s + 4 * 0.012 / slower_mbps
+
+
 @pytest.mark.parametrize("ppm", [-500, 500])
 def test_a_clock_that_drifts(ppm: int) -> None:
     outcome = model.run(Link(20), [Flow(0.03, drift_ppm=ppm)], 60, 10)

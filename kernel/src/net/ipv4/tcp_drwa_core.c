@@ -29,7 +29,7 @@
  *	q      = OWD - least OWD		queue on the way to us
  *	R      = RTT - q			distance, uplink queue included
  *	rate   = bytes of the last round over its time
- *	dev    = average of the rate's changes from round to round
+ *	dev    = average of the rate's changes from round to round, 2 * rate at most
  *	target = (lambda - 1) * R		the least of the queue's connections
  *	wnd    = (rate + 25/16 * lambda * dev) * (R + target) + 1 segment
  *
@@ -59,7 +59,8 @@
  *
  * While q is below half of its target, or less than half of the window comes in a
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
- * of the link.
+ * of the link. Unless the RTT grew by a quarter of the round: so much of what is
+ * on its way comes later, for the link became slower.
  *
  * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
  * fills the link, or just that if it is few segments. What queue there is goes
@@ -385,17 +386,16 @@ static u64 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 	if (d->phase != DRWA_DRAIN && d->rounds < DELAY_DRAIN_ROUNDS) {
 		rate = min_t(u64, div_u64((u64)data_rcvd << DELAY_RATE_SHIFT, elapsed_us),
 			     U32_MAX / 8);
-		change = rate > d->rate ? rate - d->rate : d->rate - rate;
 		if (d->phase != DRWA_HOLD) {
 			d->dev = 0;
 			d->rate = rate;
-		} else {
-			d->dev -= d->dev >> DELAY_DEV_SHIFT;
-			/* An idle sender says nothing of the link. */
-			if (full || rate > d->rate) {
-				d->dev += change >> DELAY_DEV_SHIFT;
-				d->rate = rate;
-			}
+		/* An idle sender says nothing of the link. */
+		} else if (full || rate > d->rate) {
+			change = rate > d->rate ? rate - d->rate : d->rate - rate;
+			d->dev += (s32)(change - d->dev) >> DELAY_DEV_SHIFT;
+			/* Rates differ by twice their mean at most: a faster link's end. */
+			d->dev = min(d->dev, 2 * rate);
+			d->rate = rate;
 		}
 	}
 	return d->rate + ((u64)d->dev * d->lambda >> DELAY_DEV_GAIN_SHIFT);
@@ -496,11 +496,12 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			drwa_forget(d);
 		return;
 	}
-	if (!d->samples || !elapsed_us)
+	if (!d->samples)
 		return;
 	d->rtt_us = d->least_us;
 	/* A round that is far longer than the RTT says nothing of the rate. */
-	if (elapsed_us >> DELAY_FAR_SHIFT > max(d->rtt_us, last_rtt_us))
+	if (elapsed_us >> DELAY_FAR_SHIFT > d->rtt_us &&
+	    elapsed_us >> DELAY_FAR_SHIFT > last_rtt_us)
 		return;
 
 	/* What was offered before d->wnd fell is still to come. */
@@ -519,9 +520,12 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		}
 		d->jumped = 1;
 	}
-	d->rtt_min_us = d->rtt_us > q_us ? d->rtt_us - q_us : 1;
+	d->rtt_min_us = max_t(s32, d->rtt_us - q_us, 1);
 	first = !d->rate;
-	full = data_rcvd >= d->wnd / 2;
+	/* Behind a link that became far slower, the window is still on its way. */
+	full = data_rcvd >= d->wnd / 2 ||
+	       (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
+		READ_ONCE(l->others) <= LINK_HEADERS);
 	rate = delay_rate(d, elapsed_us, data_rcvd, full);
 	target_us = delay_target(d, l, now_us);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
