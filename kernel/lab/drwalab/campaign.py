@@ -205,7 +205,8 @@ def _on(case: Case, line: str) -> Case:
     """
 
     def on(one: RunSpec) -> RunSpec:
-        return replace(one, kernel=line, flavour="drwa" if one.scheme.uses_drwa else "base")
+        flavour = one.scheme.flavour if one.scheme.uses_drwa else "base"
+        return replace(one, kernel=line, flavour=flavour)
 
     specs = [on(one) for one in case.specs if one.gro_us is None or line not in NO_GRO]
     skipped = list(case.skipped)

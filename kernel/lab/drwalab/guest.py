@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from drwalab import network
+from drwalab import kernels, network
 from drwalab.kernels import Kernel
 from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec
@@ -162,6 +162,8 @@ def _run_folder() -> Iterator[Path]:
 
 def _write_inputs(spec: RunSpec, folder: Path) -> None:
     (folder / "setup.sh").write_text(network.setup_script(spec))
+    if spec.scheme.bpf:
+        (folder / Path(network.BPF).name).symlink_to(kernels.bpf())
     (folder / "spec").write_text(network.agent_spec(spec))
     for direction, link in (("down", spec.down), ("up", spec.up)):
         if link and link.trace:

@@ -35,6 +35,7 @@ from drwalab.sources import (
 )
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
+BPF_DIR = KERNEL_DIR / "bpf"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Flavour:
 FLAVOURS = {
     "base": Flavour(("guest", "um"), patched=False),
     "drwa": Flavour(("guest", "um")),
+    "bpf": Flavour(("guest", "um", "bpf"), patched=False),
     "debug": Flavour(("guest", "um", "kunit", "lockdep", "debug")),
     "smp": Flavour(
         ("guest", "qemu", "x86", "kunit", "lockdep"), arch="x86_64", image="arch/x86/boot/bzImage"
@@ -66,6 +68,9 @@ FLAVOURS = {
     ),
 }
 GUESTS = tuple(name for name, flavour in FLAVOURS.items() if flavour.arch == "um")
+
+# What the BPF programs have of the law, below kernel/src.
+LAW = ("net/ipv4/tcp_drwa_core.c", "include/linux/tcp_drwa.h")
 
 # Raise this when the way of building changes, so that older builds are not taken for new ones.
 RECIPE = "1"
@@ -530,6 +535,32 @@ def agent() -> Path:
     return binary
 
 
+def bpf() -> Path:
+    """The folder of the BPF programs and their loader, made of the present sources."""
+    folders = (BPF_DIR, KERNEL_DIR / "tests" / "include")
+    sources = sorted(path for folder in folders for path in folder.rglob("*.[ch]"))
+    sources += [BPF_DIR / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
+    digest = hashlib.sha256(_compiler().encode())
+    for path in sources:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    home = cache_dir() / "bpf" / digest.hexdigest()[:12]
+    if home.exists():
+        return home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as name:
+        new = Path(name) / "new"
+        done = subprocess.run(
+            ["make", "--directory", BPF_DIR, f"OUT={new}"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise KernelError(f"the BPF programs do not compile:\n{done.stderr.strip()}")
+        new.rename(home)
+    return home
+
+
 # --- Command line: lab kernel ...
 
 kernel_app = typer.Typer(
@@ -569,7 +600,8 @@ def build_command(
     flavour: Annotated[
         str,
         typer.Option(
-            help="Guests of the lab: drwa, with the patch series; base, without; debug, drwa with "
+            help="Guests of the lab: drwa, with the patch series; base, without; bpf, base that "
+            "takes BPF programs; debug, drwa with "
             "KASAN, UBSAN, lockdep, kmemleak and KUnit; all of these: all. Machines of two CPUs "
             "for lab machine: smp, with lockdep; kcsan; arm64."
         ),

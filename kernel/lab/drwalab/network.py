@@ -24,6 +24,12 @@ from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, SECONDS, Event, L
 CONF = "/proc/sys/net/ipv4/conf"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 
+# Where the guest finds the BPF programs and their loader.
+BPF = "/run/lab/bpf"
+_CGROUPS = """\
+mount -t cgroup2 none /sys/fs/cgroup
+mount -t bpf none /sys/fs/bpf"""
+
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
 
@@ -166,7 +172,9 @@ def setup_script(spec: RunSpec) -> str:
         lines.append("ip -n server link set srv0 gso_max_segs 65535")
     if spec.sockets.mptcp:
         lines.append(_MPTCP.format(address="fd00:3::2" if spec.ipv6 else "10.0.3.2"))
-    if spec.lambda_hundredths is not None:
+    if spec.scheme.bpf:
+        lines += [_CGROUPS, *_attach(spec)]
+    elif spec.lambda_hundredths is not None:
         lines += [
             f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
             *(
@@ -182,6 +190,24 @@ def setup_script(spec: RunSpec) -> str:
                 lines.append(f"if {exists}; then put phone {queue} 1; fi")
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     return "\n".join(lines) + "\n"
+
+
+def _programs(spec: RunSpec, verb: str, device: str, hundredths: int) -> str:
+    """The loader's command line, in the phone's name space; `ip netns exec` would hide the pins."""
+    number = units.show_hundredths(hundredths)
+    words = [f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf {verb}"]
+    words += [f"--interface {device} --lambda {number}"]
+    if spec.behind_modem:
+        words.append("--queue 1")
+    return " ".join(words)
+
+
+def _attach(spec: RunSpec) -> list[str]:
+    assert spec.lambda_hundredths is not None
+    return [
+        f"{_programs(spec, 'attach', device, spec.lambda_hundredths)} --object {BPF}/drwa.bpf.o"
+        for device in governed(spec)
+    ]
 
 
 def governed(spec: RunSpec) -> list[str]:
@@ -328,6 +354,10 @@ def _event_action(spec: RunSpec, event: Event, base_rtt_us: int, loss_ppm: int) 
             return " && ".join(_interface(spec, up=event.value == 1))
         case "move":
             return " && ".join(_move(spec, to_wlan0=event.value == 1))
+        case "lambda" if spec.scheme.bpf:
+            return " && ".join(
+                _programs(spec, "set", device, event.value) for device in governed(spec)
+            )
         case "lambda":
             knobs = [f"{CONF}/{device}/tcp_drwa_lambda" for device in governed(spec)]
             writes = "; ".join(f"echo {event.value} > {knob}" for knob in knobs)

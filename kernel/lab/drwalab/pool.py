@@ -132,6 +132,8 @@ def _kept(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     code = sorted(Path(__file__).parent.glob("*.py"))
     links = [link.trace.sha256 for link in (spec.down, spec.up) if link and link.trace]
     words = [kernel.key, agent.parent.name, spec.command(), repr(spec.scheme), *links]
+    if spec.scheme.bpf:
+        words.append(kernels.bpf().name)
     digest = hashlib.sha256("\n".join(words).encode())
     for path in code:
         if path.name in DECIDING:

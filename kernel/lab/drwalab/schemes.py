@@ -13,10 +13,14 @@ Limits = tuple[int, int, int]
 STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
-DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-classic": 300}
+DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-bpf": 125, "drwa-classic": 300}
 # The law meets the limits of the phones that it is for; Algorithm 1 is reproduced under those that
 # leave a flow's start to it.
-DEFAULT_LIMITS = {"drwa": "android-13plus", "drwa-classic": "stock"}
+DEFAULT_LIMITS = {
+    "drwa": "android-13plus",
+    "drwa-bpf": "android-13plus",
+    "drwa-classic": "stock",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,16 @@ class Scheme:
     def idle(self) -> bool:
         """The link with nothing on it but probes."""
         return self.name == "idle"
+
+    @property
+    def bpf(self) -> bool:
+        """The law as BPF programs, on a kernel without the series."""
+        return self.name == "drwa-bpf"
+
+    @property
+    def flavour(self) -> str:
+        """The kernel that it needs."""
+        return "bpf" if self.bpf else "drwa"
 
     @property
     def classic(self) -> bool:

@@ -471,7 +471,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         raise SpecError("--uplink-buffer: needs --uplink-rate or --uplink-trace")
     spec = RunSpec(
         kernel=options.choice("kernel", tuple(read_lines())),
-        flavour="base" if options.get("unpatched") else "drwa",
+        flavour="base" if options.get("unpatched") else found.flavour,
         scheme=found,
         lambda_hundredths=_lambda(options, found),
         cc=options.choice("cc", CONGESTION_CONTROLS),
@@ -701,7 +701,8 @@ def _check(spec: RunSpec) -> None:
     if spec.arrival == "poisson":
         _check_poisson(spec)
     if spec.scheme.uses_drwa and spec.flavour == "base":
-        raise SpecError(f"--unpatched: the scheme {spec.scheme.name} needs the patched kernel")
+        why = "has an unpatched kernel anyway" if spec.scheme.bpf else "needs the patched kernel"
+        raise SpecError(f"--unpatched: the scheme {spec.scheme.name} {why}")
     if spec.reader.kind != "fast" and not spec.flows:
         raise SpecError("--reader: needs bulk downloads, --flows")
     if spec.sockets.accepted and (spec.reader.kind != "fast" or not spec.flows):
@@ -759,4 +760,4 @@ def _check_event(spec: RunSpec, event: Event) -> None:
     if event.what in _CHOICES and spec.object_bytes:
         raise SpecError(f"--event '{event}': not with --object")
     if event.what == "lambda" and not spec.scheme.uses_drwa:
-        raise SpecError(f"--event '{event}': needs the scheme drwa or drwa-classic")
+        raise SpecError(f"--event '{event}': needs the scheme drwa, drwa-bpf or drwa-classic")

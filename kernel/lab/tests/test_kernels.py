@@ -239,7 +239,7 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
         (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1, 5.10, 7.3\n"),
         (
             ["--flavour", "x"],
-            "lab: unknown flavour 'x': choose from base, drwa, debug, smp, kcsan, arm64\n",
+            "lab: unknown flavour 'x': choose from base, drwa, bpf, debug, smp, kcsan, arm64\n",
         ),
     ],
 )

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The law as BPF programs on a kernel without the series: what it does, and does not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Lab, Run, needs_kernels
+from drwalab import spec
+from test_off import LINK, RUNS, read
+
+pytestmark = [pytest.mark.guest, pytest.mark.lines]
+
+KERNELS = ("6.12", "6.1")
+STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
+LINKS: dict[str, dict[str, Any]] = {
+    "steady": STEADY,
+    "fast and far": {"rate": "100mbit", "base_rtt": "100ms", "duration": "20s"},
+    "IPv6": STEADY | {"ipv6": True},
+    "four flows": STEADY | {"flows": 4},
+    "one queue of two interfaces": STEADY | {"flows": 4, "second": "clat", "buffer": "3MB"},
+    "accepted": STEADY | {"accepted": True},
+    "thinned ACKs": STEADY | {"ack_thin": 16},
+}
+# Where a step falls in a round, or which segment is lost, decides as much as the binding does.
+CHANCE: dict[str, dict[str, Any]] = {
+    "rate steps": STEADY | {"event": ["10s rate=2mbit", "20s rate=20mbit"]},
+    "handover": STEADY | {"event": ["10s base-rtt=150ms"]},
+    "loss": STEADY | {"loss": "1%"},
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", list(LINKS))
+def test_does_what_the_series_does(run: Run, name: str, kernel: str) -> None:
+    """Goodput within 1 % and p95 RTT within 5 %, or a millisecond."""
+    ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in ("drwa-bpf", "drwa"))
+    assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
+    assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=0.05, abs=1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", list(CHANCE))
+def test_does_about_what_the_series_does(run: Run, name: str, kernel: str) -> None:
+    """Goodput within 4 % and p95 RTT within 10 %."""
+    ours, series = (run(each, kernel=kernel, **CHANCE[name]) for each in ("drwa-bpf", "drwa"))
+    assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.04)
+    assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=0.1)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", list(RUNS))
+def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
+    """λ = 0 sends what a kernel without the programs sends, at the same instants."""
+    words = RUNS[name].split()
+    stock, more = words[1], " ".join(words[2:])
+    given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
+    needs_kernels([spec.parse("drwa-bpf", given), spec.parse("stock", given | {"unpatched": True})])
+    players = {
+        "off": f"--scheme drwa-bpf --limits {stock} --event '0s lambda=0'",
+        "unpatched": f"--scheme {stock} --unpatched",
+    }
+    for folder, player in players.items():
+        run = f"run --kernel {kernel} {LINK} {player} {more} --pcap"
+        done = lab(run, str(tmp_path / folder))
+        assert done.code == 0, done.err
+    off, unpatched = read(tmp_path / "off"), read(tmp_path / "unpatched")
+    assert len(off) > 5000
+    for ours, theirs in zip(off, unpatched, strict=False):
+        assert ours == theirs
+    assert len(off) == len(unpatched)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_off_lets_go_and_on_takes_over(run: Run, kernel: str) -> None:
+    """Of a connection under way: off within a second, on as soon as what was offered has come."""
+    events = ["10s lambda=0", "13s lambda=1.25"]
+    result = run("drwa-bpf", kernel=kernel, **STEADY | {"limits": "stock", "event": events})
+    offered = result["series"]["rwnd_bytes"]
+    governed, off = max(offered[50:99]), min(offered[115:129])
+    assert off > 3 * governed
+    sent_s, rtt_ms = result["series"]["rtt"]["t_s"], result["series"]["rtt"]["ms"]
+    assert max(rtt for at, rtt in zip(sent_s, rtt_ms, strict=True) if 26 < at < 30) < 100
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("own", ["rcvbuf", "window_clamp"])
+def test_what_an_application_chose_stands(run: Run, own: str, kernel: str) -> None:
+    sized = STEADY | {own: "400kB"}
+    ours = run("drwa-bpf", kernel=kernel, **sized | {"limits": "stock"})
+    stock = run("stock", kernel=kernel, unpatched=True, **sized)
+    assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""drwa-bpf, the loader: what it attaches, tells, refuses and leaves behind."""
+
+import json
+import re
+
+import pytest
+
+from conftest import Ended, Script
+from drwalab import kernels
+from drwalab.kernels import KernelError
+
+pytestmark = [pytest.mark.guest, pytest.mark.lines]
+
+KERNELS = ("6.12", "6.1")
+
+SETUP = """\
+[ ! -d /sys/fs/cgroup ] || mount -t cgroup2 none /sys/fs/cgroup
+ip link set lo up
+ip link add wwan0 type dummy
+bpf() { # prints what it says, and how it ends
+	./drwa-bpf "$@" && code=0 || code=$?
+	echo "[$code]"
+}
+attach() {
+	bpf attach --object ./drwa.bpf.o "$@"
+}
+pins() {
+	echo "pins: $(ls -A /sys/fs/bpf | tr '\\n' ' ')"
+}
+"""
+
+# A connection over lo, 20 ms away, that gets some data and then nothing.
+SILENT = """\
+import socket, subprocess, sys
+def clamp():
+    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP)
+def get(n):
+    while n:
+        n -= len(client.recv(n))
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server, _ = listener.accept()
+for _ in range(40):
+    server.sendall(bytes(60000))
+    get(60000)
+print("governed", clamp(), flush=True)
+subprocess.run(sys.argv[1:], check=True)
+print("after", clamp(), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def loader(script: Script) -> Script:
+    """As script(), with the loader beside the script and on an unpatched kernel."""
+
+    def boot(text: str, kernel: str, flavour: str = "bpf") -> Ended:
+        try:
+            folder = kernels.bpf()
+        except KernelError as e:
+            pytest.skip(str(e))
+        files = [folder / "drwa-bpf", folder / "drwa.bpf.o"]
+        return script(SETUP + text, kernel, flavour, files)
+
+    return boot
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_from_attach_to_detach(loader: Script, kernel: str) -> None:
+    said = loader(
+        """
+attach --interface wwan0 --lambda 1.25 --queue 7
+attach --interface lo --lambda 3
+bpf set --interface wwan0 --lambda 1.5
+echo; ./drwa-bpf status --json; echo
+bpf status
+ip link del wwan0
+bpf set --interface lo --lambda 0
+echo; ./drwa-bpf status --json; echo
+bpf detach
+pins
+bpf status
+""",
+        kernel,
+    ).console
+    both, one = (json.loads(line) for line in said.splitlines() if line.startswith("{"))
+    shown = {each["interface"]: (each["lambda"], each["queue"]) for each in both["interfaces"]}
+    assert shown == {"wwan0": (1.5, 7), "lo": (3.0, 0)}
+    assert [(each["interface"], each["lambda"]) for each in one["interfaces"]] == [("lo", 0.0)]
+    assert re.findall(r"\[(\d+)\]", said) == ["0", "0", "0", "0", "0", "0", "1"]
+    assert "pins: \n" in said
+    assert "drwa-bpf: nothing is attached" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "line"),
+    [
+        ("attach --interface wwan1", 2, "--interface 'wwan1': there is none"),
+        ("attach --interface wwan0 --lambda 0.99", 2, "--lambda '0.99': give 1.00 to 10.00"),
+        ("attach --interface wwan0 --lambda 10.01", 2, "--lambda '10.01': give 1.00 to 10.00"),
+        ("attach --interface wwan0 --lambda x", 2, "--lambda 'x': give 1.00 to 10.00"),
+        ("attach --interface wwan0 --queue -1", 2, "--queue '-1': give 0 to 2147483647"),
+        ("attach --interface wwan0 --cgroup /none", 2, "--cgroup '/none': No such file"),
+        # The maps are pinned by then.
+        ("attach --interface wwan0 --cgroup /proc", 1, "cannot attach to /proc"),
+        ("attach --interface wwan0 --object /none", 1, "/none: No such file"),
+        ("bpf set --interface wwan0 --lambda 2", 1, "nothing is attached"),
+        ("bpf detach", 1, "nothing is attached"),
+        ("setpriv --reuid=1000 ./drwa-bpf status || echo [$?]", 77, "run it as root"),
+    ],
+)
+def test_refuses_in_a_line(loader: Script, command: str, code: int, line: str) -> None:
+    said = loader(f"{command}\npins\n", "6.12").console.splitlines()
+    errors = [each for each in said if each.startswith("drwa-bpf: ")]
+    assert len(errors) == 1
+    assert errors[0].startswith(f"drwa-bpf: {line}")
+    assert f"[{code}]" in said
+    assert "pins: " in said
+
+
+def test_refuses_a_kernel_without_cgroup_bpf(loader: Script) -> None:
+    said = loader("attach --interface wwan0\n", "6.12", "base").console
+    assert "drwa-bpf: this kernel has no CONFIG_CGROUP_BPF" in said
+    assert "[77]" in said
+
+
+def test_refuses_to_be_the_second_governor(loader: Script) -> None:
+    knob = "/proc/sys/net/ipv4/conf/wwan0/tcp_drwa_lambda"
+    said = loader(f"echo 125 > {knob}\nattach --interface wwan0\n", "6.12", "drwa").console
+    assert f"drwa-bpf: this kernel governs wwan0 itself: write 0 to {knob} first" in said
+    assert "[1]" in said
+
+
+def test_is_for_one_network_name_space(loader: Script) -> None:
+    """Interfaces have the same numbers in another one."""
+    said = loader(
+        """
+attach --interface lo
+unshare --net ./drwa-bpf set --interface lo --lambda 2 || echo "[$?]"
+bpf status
+""",
+        "6.12",
+    ).console
+    assert "drwa-bpf: the programs are attached for another network name space" in said
+    assert re.findall(r"\[(\d+)\]", said) == ["0", "1", "0"]
+    assert re.search(r"^lo +1\.25 ", said, re.MULTILINE)
+
+
+def test_cleans_up_after_one_that_was_killed(loader: Script) -> None:
+    said = loader(
+        """
+attach --interface lo
+mkdir /sys/fs/bpf/drwa-999999
+bpf detach
+pins
+""",
+        "6.12",
+    ).console
+    assert "pins: \n" in said
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("how", ["detach", "set --interface lo --lambda 0"])
+def test_silent_connections_are_let_go(loader: Script, how: str, kernel: str) -> None:
+    """The clamp of one that sends nothing more goes at detach."""
+    said = loader(
+        f"""
+tc qdisc add dev lo root netem delay 20ms
+attach --interface lo
+cat > silent.py <<'PYTHON'
+{SILENT}PYTHON
+python3 silent.py ./drwa-bpf {how}
+""",
+        kernel,
+    ).console
+    governed, after = (
+        int(clamp) for clamp in re.findall(r"^(?:governed|after) (\d+)$", said, re.M)
+    )
+    assert governed < 1 << 20
+    assert (after >= 1 << 30) == (how == "detach")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_options_of_more_than_a_page_pass(loader: Script, kernel: str) -> None:
+    """What cgroup/setsockopt programs see of an option has one page."""
+    option = "socket.SOL_SOCKET, socket.SO_KEEPALIVE, bytes([1]) + bytes(8191)"
+    said = loader(
+        f"""
+attach --interface lo
+python3 -c 'import socket; s = socket.socket(); s.setsockopt({option}); print(
+	"kept", s.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))'
+""",
+        kernel,
+    ).console
+    assert "kept 1" in said
