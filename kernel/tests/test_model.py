@@ -179,7 +179,7 @@ def test_a_slower_link_has_a_short_queue_in_two_seconds(offset_s: float) -> None
 @pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
 @pytest.mark.parametrize(("mbps", "slower_mbps"), [(100, 3), (300, 3), (50, 5)])
 def test_a_link_that_became_far_slower(mbps: float, slower_mbps: float, offset_s: float) -> None:
-    """Its queue is short once what was on its way has come, and a second such DRAIN was."""
+    """Its queue is short soon after what was on its way has come."""
     base_s, at_s = 0.05, 20 + offset_s
     link = Link(mbps, buffer_bytes=6_000_000, changes=(Change(at_s, rate_mbps=slower_mbps),))
     came_s = 1.25 * mbps * base_s / slower_mbps

@@ -87,6 +87,15 @@ def read(folder: Path) -> list[tuple[str, str, Packet]]:
     return found
 
 
+def assert_same(one: Path, other: Path) -> None:
+    """Both folders' captures have the same packets at the same instants."""
+    ours, theirs = read(one), read(other)
+    assert len(ours) > 5000
+    for mine, yours in zip(ours, theirs, strict=False):
+        assert mine == yours
+    assert len(ours) == len(theirs)
+
+
 @pytest.mark.parametrize("kernel", LINES)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
@@ -96,11 +105,7 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None
     for folder, flag in (("patched", ""), ("unpatched", "--unpatched")):
         done = lab(words, str(tmp_path / folder), *flag.split())
         assert done.code == 0, done.err
-    patched, unpatched = read(tmp_path / "patched"), read(tmp_path / "unpatched")
-    assert len(patched) > 5000
-    for ours, theirs in zip(patched, unpatched, strict=False):
-        assert ours == theirs
-    assert len(patched) == len(unpatched)
+    assert_same(tmp_path / "patched", tmp_path / "unpatched")
 
 
 def test_on_is_not(lab: Lab, tmp_path: Path) -> None:
