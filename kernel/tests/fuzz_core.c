@@ -367,8 +367,10 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	if (!h->neighbour)
 		return rtt_us;
 	h->forged_owd_us += h->forged_step_us;
-	/* Not over this link: its bytes would pass for a rival's while its rounds are long. */
-	neighbour->rcv_nxt += tcp_receive_window(neighbour);
+	/* Not over this link: its bytes would pass for a rival's while its rounds are long.
+	 * No more than the link carries: 2^32 in a second would pass for none.
+	 */
+	neighbour->rcv_nxt += min(tcp_receive_window(neighbour), h->bdp);
 	sample(w, neighbour, h->forged_rtt_us, h->forged_owd_us);
 	space_adjust(w, neighbour);
 	offer(neighbour);
