@@ -49,6 +49,9 @@
 #define FLOOR_MSS	4
 #define CUSHION_MSS	1
 
+/* The window's rate has one part of so many of lambda times the mean change. */
+#define DEV_GAIN	64u
+
 /* DRAIN takes one part of so many off the window. */
 #define DRAIN_PART	16u
 
@@ -415,7 +418,7 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	if (!h->new && b->bytes < (u64)b->wnd / 2 * BLOCK_RTTS)
 		return true;
 	/* An absurd rate of its past is in the mean change until that fell, 1/16 a round. */
-	if (!h->new && c->d.dev > c->d.rate / 4)
+	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DEV_GAIN / 2)
 		return true;
 	/* Senders send whole segments, and DRAIN leaves few of them alone. */
 	bdp = max(h->bdp, DRAIN_PART * (c->mss + (1u << c->wscale)));

@@ -81,7 +81,7 @@ def run(
         str | None,
         _option(
             "λ of drwa and drwa-bpf (1.25 unless given) and drwa-classic (3.00), "
-            "from 1.00 to 10.00.",
+            "from 1.00 to 10.00, or 0 for off.",
             "NUMBER",
             "--lambda",
         ),

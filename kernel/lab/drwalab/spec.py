@@ -539,8 +539,9 @@ def _lambda(options: _Options, scheme: Scheme) -> int | None:
 
 
 def _check_lambda(hundredths: int, option: str) -> None:
+    """0 is off."""
     low, high = LAMBDA_RANGE
-    if not low <= hundredths <= high:
+    if hundredths and not low <= hundredths <= high:
         limits = f"{units.show_hundredths(low)} to {units.show_hundredths(high)}"
         raise SpecError(f"{option}: {units.show_hundredths(hundredths)} is out of {limits}")
 
@@ -682,7 +683,7 @@ def parse_event(text: str) -> Event:
         event = Event(units.parse_time_us(at), what, _EVENT_PARSERS[what](value))
     except ValueError as e:
         raise SpecError(f"--event '{text}': {e}") from e
-    if what == "lambda" and event.value:
+    if what == "lambda":
         _check_lambda(event.value, f"--event '{text}'")
     return event
 

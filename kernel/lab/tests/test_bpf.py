@@ -58,7 +58,7 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None
     given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
     needs_kernels([spec.parse("drwa-bpf", given), spec.parse("stock", given | {"unpatched": True})])
     players = {
-        "off": f"--scheme drwa-bpf --limits {stock} --event '0s lambda=0'",
+        "off": f"--scheme drwa-bpf --limits {stock} --lambda 0",
         "unpatched": f"--scheme {stock} --unpatched",
     }
     for folder, player in players.items():
