@@ -52,6 +52,7 @@ struct flow_config {
 	s64 pause_at_us;	/* all of it stands still; 0: never */
 	s64 pause_us;
 	s64 lag_us;		/* what its clock lost by the pause */
+	s64 on_us;		/* when lambda is set */
 	int32_t lambda;		/* 0: not governed */
 	int32_t queue;		/* whose struct drwa_link */
 	int32_t cc;
@@ -656,7 +657,7 @@ static void acknowledge(struct model *m, u32 which, const struct packet *p)
 /* __tcp_drwa_rtt_sample() */
 static void sample(struct model *m, struct flow *f, u32 rtt_us, u32 owd_us)
 {
-	if (!f->c.lambda)
+	if (!f->c.lambda || m->now_us < f->c.on_us)
 		return;
 	if (f->d.rtt_us) {
 		drwa_sample(&f->d, rtt_us, owd_us);

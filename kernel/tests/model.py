@@ -36,6 +36,7 @@ class _Flow(ctypes.Structure):
             "pause_at_us",
             "pause_us",
             "lag_us",
+            "on_us",
         )
     ] + [(name, ctypes.c_int32) for name in ("lambda_", "queue", "cc", "forged")]
 
@@ -78,6 +79,8 @@ class Flow:
     pause_s: float = 0.0
     # The server's clock stood still as well, and is late from then on.
     pause_lags: bool = False
+    # λ is set in mid-download.
+    on_s: float = 0.0
     forged: bool = False
 
     def native(self) -> _Flow:
@@ -93,6 +96,7 @@ class Flow:
             us(self.pause_at_s),
             us(self.pause_s),
             us(self.pause_s) if self.pause_lags else 0,
+            us(self.on_s),
             round(100 * (self.lambda_ or 0)),
             self.queue,
             self.cc,

@@ -148,6 +148,7 @@ def test_a_little_used_window_never_falls() -> None:
 def test_a_varying_rate_gets_more_window() -> None:
     """25/16 * lambda times the mean change of the rate, over R + target"""
     law = Law(DELAY, 125)
+    rounds_of(law, 100_000, 7, 40 * MSS)
     rounds_of(law, 100_000, 7, 100 * MSS, 3)
     rounds_of(law, 200_000, 100_007, 100 * MSS, 3)
     windows = []

@@ -187,6 +187,19 @@ def test_a_link_that_became_far_slower(mbps: float, slower_mbps: float, offset_s
     assert outcome.p95_s(at_s + 3 * came_s + 2) < 2 * base_s + 4 * 0.012 / slower_mbps
 
 
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
+@pytest.mark.parametrize(("mbps", "base_s"), [(2, 0.03), (5, 0.1), (10, 0.03), (50, 0.1)])
+def test_on_in_mid_download(mbps: float, base_s: float, offset_s: float) -> None:
+    """A full queue is short soon after what was offered has come, and the link is used."""
+    on_s = 15 + offset_s
+    offered_s = model.ANDROID_13_WINDOW_BYTES * 8e-6 / mbps
+    outcome = model.run(
+        Link(mbps), [Flow(base_s, on_s=on_s)], on_s + offered_s + 25, on_s, probe_rtt_s=base_s
+    )
+    assert outcome.p95_s(on_s + offered_s + 8) < 2 * base_s + 4 * 0.012 / mbps
+    assert share(outcome, mbps) > 0.8
+
+
 @pytest.mark.parametrize("ppm", [-500, 500])
 def test_a_clock_that_drifts(ppm: int) -> None:
     outcome = model.run(Link(20), [Flow(0.03, drift_ppm=ppm)], 60, 10)

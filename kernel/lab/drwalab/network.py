@@ -172,6 +172,8 @@ def setup_script(spec: RunSpec) -> str:
         lines.append("ip -n server link set srv0 gso_max_segs 65535")
     if spec.sockets.mptcp:
         lines.append(_MPTCP.format(address="fd00:3::2" if spec.ipv6 else "10.0.3.2"))
+    lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
+    # After all that draws random numbers, as netem does for its losses: the maps draw some, too.
     if spec.scheme.bpf:
         lines += [_CGROUPS, *_attach(spec)]
     elif spec.lambda_hundredths is not None:
@@ -188,7 +190,6 @@ def setup_script(spec: RunSpec) -> str:
                 queue = f"{CONF}/{device}/tcp_drwa_queue"
                 exists = f"ip netns exec phone test -e {queue}"
                 lines.append(f"if {exists}; then put phone {queue} 1; fi")
-    lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     return "\n".join(lines) + "\n"
 
 

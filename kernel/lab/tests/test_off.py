@@ -77,13 +77,18 @@ class Wire:
 
 
 def read(folder: Path) -> list[tuple[str, str, Packet]]:
-    """Host, time to the nanosecond and packet, in the order of capture."""
+    """Host, time to the nanosecond and packet, in the order of capture.
+
+    Without what hosts say of themselves when their interfaces come up, at random instants.
+    """
     found = []
     for host in ("server", "phone"):
         wire = Wire()
         with (folder / f"{host}.pcap").open("rb") as file:
             for at, frame in dpkt.pcap.Reader(file):
-                found.append((host, str(at), wire.packet(frame)))
+                packet = wire.packet(frame)
+                if "ICMP6" not in packet:
+                    found.append((host, str(at), packet))
     return found
 
 

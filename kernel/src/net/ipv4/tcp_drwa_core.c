@@ -56,6 +56,8 @@
  * the last one did, and two rounds of the sender's may fall into one of ours.
  * The round that ends it was not a full link from its beginning, so its rate is
  * too low; GAUGE waits for a whole round.
+ * A connection that ran before us begins with the least window: its queue, which
+ * would pass for the path, goes once what was offered has come.
  *
  * While q is below half of its target, or less than half of the window comes in a
  * round, HOLD raises the window but never lowers it: an idle sender says nothing
@@ -488,7 +490,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 {
 	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
 	u32 q_us, target_us, wnd, bdp;
-	bool first, full;
+	bool full;
 	u64 rate;
 
 	if (d->phase == DRWA_ASIDE) {
@@ -520,8 +522,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		}
 		d->jumped = 1;
 	}
-	d->rtt_min_us = max_t(s32, d->rtt_us - q_us, 1);
-	first = !d->rate;
+	d->rtt_min_us = q_us < d->rtt_us ? d->rtt_us - q_us : 1;
 	/* Behind a link that became far slower, the window is still on its way. */
 	full = data_rcvd >= d->wnd / 2 ||
 	       (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
@@ -540,9 +541,11 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 
 	switch (d->phase) {
 	case DRWA_START:
-		/* It ran before us, and its base may be a queue's. */
-		if (first && data_rcvd > U16_MAX)
-			break;
+		/* It ran before us: what was offered comes first, and a queue stands. */
+		if (data_rcvd / 2 > d->wnd) {
+			d->wnd = floor;
+			return;
+		}
 		if (delay_shows(d, q_us)) {
 			if (d->shared)
 				d->base_us -= min(q_us, link_queue(l, now_us));
