@@ -4,7 +4,7 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from drwalab import cases, errors, output, pool, targets
+from drwalab import cases, compare, errors, output, pool, schemes, targets
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
@@ -21,11 +21,17 @@ from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
+# Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
+FORMS = ("drwa-bpf",)
+GOODPUT_WITHIN = 0.01
+P95_WITHIN = 0.05
 
 
-def document_path(line: str) -> Path:
-    """Where the campaign of a kernel line is recorded."""
-    return RESULTS / ("campaign.md" if line == DEFAULTS["kernel"] else f"campaign-{line}.md")
+def document_path(line: str, form: str = "") -> Path:
+    """Where the campaign of a kernel line is recorded, or how another form of the law differs."""
+    words = ["campaign", *([form] if form else [])]
+    words += [line] if line != DEFAULTS["kernel"] else []
+    return RESULTS / f"{'-'.join(words)}.md"
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,82 @@ def _row(case: Case, found: Sequence[Result]) -> Row:
         players=_players(groups),
         runs=[{k: v for k, v in result.items() if k not in kept} for result in found],
         kernels=sorted(kernels),
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run of the law and the same one of another form of it."""
+
+    case: str
+    link: str
+    goodput_ratio: float | None
+    p95_ratio: float | None
+
+    @property
+    def alike(self) -> bool:
+        goodput = self.goodput_ratio is None or abs(self.goodput_ratio - 1) <= GOODPUT_WITHIN
+        return goodput and (self.p95_ratio is None or abs(self.p95_ratio - 1) <= P95_WITHIN)
+
+
+def _pair(case: Case, law: Result, other: Result) -> Pair:
+    def ratio(of: Callable[[Result], float | None]) -> float | None:
+        ours, theirs = of(law), of(other)
+        return theirs / ours if ours and theirs is not None else None
+
+    name = "" if targets.player(law) == targets.LAW else f"{targets.player(law)}: "
+    events = "".join(f", {event}" for event in law["config"]["events"])
+    return Pair(
+        case=case.name,
+        link=name + compare.link_label(law) + events,
+        goodput_ratio=ratio(targets.goodput) if law["config"]["flows"] else None,
+        p95_ratio=ratio(lambda result: result["rtt_ms"]["p95"]),
+    )
+
+
+def _as(one: RunSpec, form: str) -> RunSpec:
+    """The same run with another form of the law, under the same limits."""
+    assert one.scheme.limits is not None
+    scheme = schemes.find(form).under(schemes.find(one.scheme.limits))
+    return replace(one, scheme=scheme, flavour=scheme.flavour)
+
+
+def _pairs(case: Case, form: str, found: Sequence[Result], builds: pool.Builds) -> list[Pair]:
+    law = [(s, r) for s, r in zip(case.specs, found, strict=True) if s.scheme.name == targets.LAW]
+    specs = [_as(each, form) for each, _ in law]
+    others = pool.run_specs(specs, reuse=True, builds=builds)
+    return [_pair(case, r, other) for (_, r), other in zip(law, others, strict=True)]
+
+
+def forms_document(pairs: Sequence[Pair], form: str, line: str) -> str:
+    """How many runs are alike, by case, and each one that is not."""
+    heads = ("Case", "Runs", "Alike", "Goodput, geometric mean", "p95 RTT, geometric mean")
+    cells = []
+    for case in dict.fromkeys(pair.case for pair in pairs):
+        ours = [pair for pair in pairs if pair.case == case]
+        means = [
+            geometric_mean([ratio for ratio in ratios if ratio])
+            for ratios in ([p.goodput_ratio for p in ours], [p.p95_ratio for p in ours])
+        ]
+        alike = sum(pair.alike for pair in ours)
+        cells.append(
+            (case, str(len(ours)), str(alike), *(output.number(mean, 3) for mean in means))
+        )
+    rest = [
+        (p.case, p.link, output.number(p.goodput_ratio, 3), output.number(p.p95_ratio, 3))
+        for p in pairs
+        if not p.alike
+    ]
+    of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
+    return (
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
+        f"# {form} beside {targets.LAW}, Linux {line}\n"
+        f"{sum(p.alike for p in pairs)} of {len(pairs)} runs of the campaign have the goodput of "
+        f"`{targets.LAW}` within {GOODPUT_WITHIN:.0%} and its p95 RTT within {P95_WITHIN:.0%}. "
+        f"Numbers are of `{form}`, in those of `{targets.LAW}`.\n\n{_table(heads, cells)}\n"
+        "The others:\n\n"
+        f"{_table(('Case', 'Link', 'Goodput', 'p95 RTT'), rest)}\n"
+        f"Repeat it with `kernel/lab/lab campaign --form {form}{of_line}`.\n"
     )
 
 
@@ -238,6 +320,15 @@ def campaign(
     kernel: Annotated[
         str, typer.Option(metavar="LINE", help="Kernel line: 6.12, 6.1, 5.10 or 7.3.")
     ] = DEFAULTS["kernel"],
+    form: Annotated[
+        str,
+        typer.Option(
+            metavar="SCHEME",
+            help="Run the law in this form as well, drwa-bpf, and record where that differs: "
+            "kernel/lab/results/campaign-SCHEME.md, for another line than 6.12 "
+            "campaign-SCHEME-LINE.md.",
+        ),
+    ] = "",
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
     json_file: Annotated[
         Path,
@@ -256,21 +347,31 @@ def campaign(
     """Run the cases of all targets and judge them; runs that were made before are reused."""
     start = time.monotonic()
     done: list[Row] = []
+    pairs: list[Pair] = []
     with errors.reported():
         chosen = _choose(row or [], kernel, traces)
+        if form and form not in FORMS:
+            raise SpecError(f"--form: '{form}' is no form of the law: choose {', '.join(FORMS)}")
         if document_file is None and not row:
             document_file = document_path(kernel)
         json_file.parent.mkdir(parents=True, exist_ok=True)
-        for path in (json_file, document_file):
+        form_file = document_path(kernel, form) if form and not row else None
+        for path in (json_file, document_file, form_file):
             if path and (problem := output.check_writable(path)):
                 raise SpecError(problem)
         # The same ones to the end, whatever becomes of the patches meanwhile.
-        builds = pool.find_kernels([each for case in chosen for each in case.specs])
+        specs = [each for case in chosen for each in case.specs]
+        if form:
+            specs += [_as(each, form) for each in specs if each.scheme.name == targets.LAW]
+        builds = pool.find_kernels(specs)
         for case in chosen:
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
             print(f"{case.name}: {len(case.specs)} runs", file=sys.stderr, flush=True)
-            done.append(_row(case, pool.run_specs(case.specs, reuse=True, builds=builds)))
+            found = pool.run_specs(case.specs, reuse=True, builds=builds)
+            done.append(_row(case, found))
+            if form:
+                pairs += _pairs(case, form, found, builds)
             for verdict in done[-1].verdicts:
                 print("  ".join(verdict.cells()), flush=True)
     content = [
@@ -281,3 +382,10 @@ def campaign(
     if document_file:
         output.write_whole(document_file, document(done, kernel, time.monotonic() - start))
         print(f"\nThe document: {document_file}")
+    for pair in pairs:
+        if not pair.alike:
+            ratios = [output.number(x, 3) for x in (pair.goodput_ratio, pair.p95_ratio)]
+            print("  ".join((form, pair.case, pair.link, *ratios)))
+    if form_file:
+        output.write_whole(form_file, forms_document(pairs, form, kernel))
+        print(f"\nThe document: {form_file}")

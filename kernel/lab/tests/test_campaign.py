@@ -101,6 +101,25 @@ def test_worst_link_decides() -> None:
     assert (verdict.met, verdict.worst) == (False, 0.3)
 
 
+def test_another_form_of_the_law() -> None:
+    """Alike within 1 % of goodput and 5 % of the p95 RTT; the others are told one by one."""
+    case = next(iter(cases.choose(["b02-constant"], None)))
+    law = result("drwa", 10.0, 100.0)
+    pairs = [
+        campaign._pair(case, law, result("drwa-bpf", goodput, p95))
+        for goodput, p95 in ((10.09, 104.9), (9.91, 95.1), (10.11, 100.0), (10.0, 94.0))
+    ]
+    assert [pair.alike for pair in pairs] == [True, True, False, False]
+    text = campaign.forms_document(pairs, "drwa-bpf", "6.1")
+    assert "2 of 4 runs" in text
+    assert [line for line in text.splitlines() if line.endswith("| 1.011 | 1.000 |")]
+    assert [line for line in text.splitlines() if line.endswith("| 1.000 | 0.940 |")]
+    assert "1.009" not in text
+    # No downloads, so no goodput.
+    idle = campaign._pair(case, result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
+    assert (idle.goodput_ratio, idle.p95_ratio) == (None, 1.0)
+
+
 def test_a_link_without_the_peer_is_no_link() -> None:
     target = Target("1", "b01-traces", "BBR", targets.goodput_of("bbr"), 1.0)
     verdict = campaign.judge(target, targets.groups([result("stock"), result("drwa")]))
