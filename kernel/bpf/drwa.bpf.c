@@ -23,8 +23,10 @@
  */
 #include <linux/types.h>
 #include <linux/bpf.h>
+#ifndef DRWA_PROG	/* android/drwa.c has the form of another loader. */
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#endif
 
 /* All of the law is inlined, as drwa_round() has more arguments than BPF passes. */
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
@@ -62,6 +64,8 @@
 #define NSEC_PER_USEC		1000
 #define NSEC_PER_MSEC		1000000
 
+#ifndef DRWA_PROG
+#define DRWA_PROG(name, hook)	SEC(hook) int name
 #define DRWA_MAP(name, kind, id, what, entries)			\
 	struct {						\
 		__uint(type, BPF_MAP_TYPE_ ## kind);		\
@@ -69,6 +73,7 @@
 		__type(key, id);				\
 		__type(value, what);				\
 	} name SEC(".maps")
+#endif
 
 DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
 DRWA_MAP(drwa_queues, LRU_HASH, u64, struct drwa_queue, DRWA_DEVS);
@@ -103,9 +108,9 @@ union drwa_none {
 DRWA_MAP(drwa_none, ARRAY, u32, union drwa_none, 1);
 
 /* The entry of a key, made if there is none */
-static __always_inline void *entry(void *map, const void *key)
+static __always_inline void *entry(const void *where, const void *key)
 {
-	void *found = bpf_map_lookup_elem(map, key), *none;
+	void *map = (void *)where, *found = bpf_map_lookup_elem(map, key), *none;
 	u32 zero = 0;
 
 	if (found)
@@ -216,8 +221,7 @@ static __always_inline void count_came(u32 ifindex, u32 bytes)
 		queue->came = stats->came;
 }
 
-SEC("cgroup_skb/ingress")
-int drwa_ingress(struct __sk_buff *skb)
+DRWA_PROG(drwa_ingress, "cgroup_skb/ingress")(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
 	struct drwa_sock *s;
@@ -393,8 +397,12 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 				    BPF_SOCK_OPS_STATE_CB_FLAG));
 }
 
-/* Auto-tuning sets the clamp anew when the buffer grows: look at every segment. */
-static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s, bool ended)
+/* Auto-tuning sets the clamp anew when the buffer grows: look at every segment.
+ * 5.15 does not tell the clamp, and each call takes back what the window grew by since
+ * the last segment.
+ */
+static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s, bool ended,
+				  bool tells_clamp)
 {
 	struct drwa_stats *stats;
 	u32 ifindex = s->ifindex;
@@ -405,18 +413,14 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 			return;
 		val = DRWA_NO_CLAMP;
 	} else {
-#ifdef DRWA_NO_GETSOCKOPT
-		/* 5.15 does not tell the clamp, and each call takes back what the window
-		 * grew by since the last segment.
-		 */
-		if (!ended)
+		if (!tells_clamp) {
+			if (!ended)
+				return;
+		} else if (s->clamp == (u32)wnd &&
+			   !bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)) &&
+			   val == wnd) {
 			return;
-#else
-		if (s->clamp == (u32)wnd &&
-		    !bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)) &&
-		    val == wnd)
-			return;
-#endif
+		}
 		val = wnd;
 	}
 	s->clamp = wnd;
@@ -427,7 +431,8 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 		__sync_fetch_and_add(&stats->refused, 1);
 }
 
-static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s)
+static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
+				 bool tells_clamp)
 {
 	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
 	bool due = false;
@@ -442,11 +447,10 @@ static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s)
 	} else if (s->d.rtt_us) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
 	}
-	apply(ops, s, due);
+	apply(ops, s, due, tells_clamp);
 }
 
-SEC("sockops")
-int drwa_sockops(struct bpf_sock_ops *ops)
+static __always_inline int sockops(struct bpf_sock_ops *ops, bool tells_clamp)
 {
 	struct bpf_sock *sk = ops->sk;
 	struct drwa_sock *s;
@@ -480,7 +484,7 @@ int drwa_sockops(struct bpf_sock_ops *ops)
 			break;
 		s = bpf_map_lookup_elem(&drwa_socks, &key);
 		if (s)
-			send(ops, s);
+			send(ops, s, tells_clamp);
 		else
 			let_go(ops);
 		break;
@@ -492,8 +496,18 @@ int drwa_sockops(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-SEC("cgroup/setsockopt")
-int drwa_setsockopt(struct bpf_sockopt *ctx)
+#ifdef DRWA_NO_GETSOCKOPT
+#define DRWA_TELLS_CLAMP	false
+#else
+#define DRWA_TELLS_CLAMP	true
+#endif
+
+DRWA_PROG(drwa_sockops, "sockops")(struct bpf_sock_ops *ops)
+{
+	return sockops(ops, DRWA_TELLS_CLAMP);
+}
+
+DRWA_PROG(drwa_setsockopt, "cgroup/setsockopt")(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct drwa_sock *s;
@@ -521,8 +535,7 @@ int drwa_setsockopt(struct bpf_sockopt *ctx)
 	return 1;
 }
 
-SEC("cgroup/sock_release")
-int drwa_release(struct bpf_sock *sk)
+DRWA_PROG(drwa_release, "cgroup/sock_release")(struct bpf_sock *sk)
 {
 	u64 key = (unsigned long)sk;
 	struct drwa_sock *s = bpf_map_lookup_elem(&drwa_socks, &key);
@@ -533,4 +546,8 @@ int drwa_release(struct bpf_sock *sk)
 	return 1;
 }
 
-char _license[] SEC("license") = "GPL";
+#ifndef LICENSE
+#define LICENSE(name)	char _license[] SEC("license") = name
+#endif
+
+LICENSE("GPL");
