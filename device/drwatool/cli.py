@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -192,7 +192,8 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         if options.command == "status":
             return _status(opened, report)
         if options.command == "doctor":
-            return _doctor(trees, opened, options, report)
+            settled = replace(trees, projects=tuple(project for project, _ in opened))
+            return _doctor(settled, opened, options, report)
         plan = plan_revert if options.command == "revert" else plan_apply
         changes = _plan(opened, plan, report)
         dry = options.dry_run or options.command == "check"
@@ -214,10 +215,11 @@ def _say_choice(trees: Trees, report: Report) -> None:
 
 def _settle(trees: Trees, project: Project, repository: Repository, report: Report) -> Project:
     """The project with the series for its tree; says of a kernel's what it was made for."""
-    if project.name != KERNEL_PROJECT or trees.kernel is None:
-        return project
-    version = trees.kernel.name
     settled = settle(project, repository) if project.others else project
+    if project.name != KERNEL_PROJECT or trees.kernel is None:
+        # Where none of a release's fits, the conflict of the first one tells where.
+        return settled or project
+    version = trees.kernel.name
     own = version in [linux_of(line) for line in lines()]
     if settled is None and not own:
         raise UnsupportedError(

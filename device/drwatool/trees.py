@@ -81,8 +81,13 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
                 continue
             folder = aosp / description["path"]
             if folder.exists():
-                patches = android_patches(name, description, release.name)
-                projects.append(Project(name, folder, f"{name}/{release.name}", patches))
+                first, *others = [
+                    Project(
+                        name, folder, f"{name}/{series}", android_patches(name, description, series)
+                    )
+                    for series in android_series(name, release.name)
+                ]
+                projects.append(replace(first, others=tuple(others)))
             else:
                 missing.append(description["path"])
                 needed += [description["path"]] if "host" in description else []
@@ -99,9 +104,14 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
 
 
-def android_patches(name: str, description: dict[str, Any], release: str) -> tuple[Path, ...]:
-    """The series for a project, which [projects.<name>] describes."""
-    folder = FRAMEWORKS / description.get("folder", "") / "patches" / name / release
+def android_series(name: str, release: str) -> list[str]:
+    """The series for a project of a release: one, and others for trees that it does not fit."""
+    return [release, *releases()["releases"][release][name].get("others", {})]
+
+
+def android_patches(name: str, description: dict[str, Any], series: str) -> tuple[Path, ...]:
+    """A series for a project, which [projects.<name>] describes."""
+    folder = FRAMEWORKS / description.get("folder", "") / "patches" / name / series
     return _patches(folder)
 
 
