@@ -36,12 +36,15 @@ check_aosp = load("check-aosp")
 
 @pytest.fixture
 def frameworks(tmp_path: Path) -> Path:
-    """A copy of frameworks/ to spoil, beside one of netd_patches/."""
+    """A copy of frameworks/ to spoil, beside what else patches are made from."""
     copy = tmp_path / "frameworks"
     for name in "patches", "src":
         shutil.copytree(FRAMEWORKS.parent / "netd_patches" / name, tmp_path / "netd_patches" / name)
     shutil.copytree(FRAMEWORKS / "patches", copy / "patches")
-    shutil.copytree(FRAMEWORKS / "drwa/src", copy / "drwa/src")
+    for name in "drwa/src", "bpf/src":
+        shutil.copytree(FRAMEWORKS / name, copy / name)
+    for name in "bpf", "src", "tests/include":
+        shutil.copytree(FRAMEWORKS.parent / "kernel" / name, tmp_path / "kernel" / name)
     shutil.copy(FRAMEWORKS / "releases.toml", copy)
     return copy
 
@@ -61,9 +64,26 @@ def test_changed_source_makes_the_patch_of_every_release_stale(frameworks: Path)
     source = frameworks / "drwa/src/com/android/server/connectivity/DrwaController.java"
     source.write_text(source.read_text().replace("package ", "package  "))
     found = complaints(frameworks)
-    releases = tomllib.loads((frameworks / "releases.toml").read_text())["releases"]
-    assert len(found) == len(releases)
+    series = list((frameworks / "patches").glob("packages_modules_Connectivity/*/0001-*.patch"))
+    assert len(found) == len(series)
     assert all("0001-drwa-policy.patch is stale" in complaint for complaint in found)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kernel/src/net/ipv4/tcp_drwa_core.c",
+        "kernel/bpf/drwa.bpf.c",
+        "kernel/bpf/android/drwa.c",
+        "frameworks/bpf/src/DrwaPrograms.cpp",
+    ],
+)
+def test_changed_bpf_makes_the_patches_stale(frameworks: Path, name: str) -> None:
+    source = frameworks.parent / name
+    source.write_text(source.read_text() + "\n")
+    found = complaints(frameworks)
+    assert found
+    assert all("0004-drwa-bpf.patch is stale" in complaint for complaint in found)
 
 
 def test_new_source_makes_the_patch_stale(frameworks: Path) -> None:

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The patches with the BPF programs, compiled with a real AOSP tree, and run on this machine's kernel.
+
+AOSP names the tree. The object is the one of Android's bpf rule; the loader that reads it is the
+tree's own; the kernel is this machine's, so running it needs root and a version 2 cgroup.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import tomllib
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FRAMEWORKS = Path(__file__).resolve().parents[2]
+HERE = FRAMEWORKS / "bpf/tests"
+PROJECT = "packages_modules_Connectivity"
+ANDROID = Path("/usr/include/android")
+MULTIARCH = "/usr/lib/x86_64-linux-gnu"
+# The loader has its version of the release it runs on, where it does not say one itself.
+LOADER_VERSIONS = {"14": None, "15-r1": 46, "15": 46}
+
+
+def load(name: str) -> ModuleType:
+    loader = SourceFileLoader(name.replace("-", "_"), str(FRAMEWORKS / name))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+check_aosp = load("check-aosp")
+
+
+class Tree:
+    """The module with our patches, and without."""
+
+    def __init__(self, series: str, patched: Path, pristine: Path) -> None:
+        self.series, self.patched, self.pristine = series, patched, pristine
+
+    def folders(self, root: Path) -> dict[str, Path]:
+        """Of headers and sources: these have moved within Android 15."""
+        if (root / "bpf").is_dir():
+            names = ("bpf/headers/include", "bpf/syscall_wrappers/include", "bpf/netd", "bpf/progs")
+        else:
+            native = "staticlibs/native"
+            headers = f"{native}/bpf_headers/include"
+            names = (headers, f"{native}/bpf_syscall_wrappers/include", "netd", "bpf_progs")
+        return dict(zip(("headers", "wrappers", "netd", "progs"), map(root.joinpath, names)))
+
+
+@pytest.fixture(scope="module")
+def aosp() -> Path:
+    name = os.environ.get("AOSP")
+    if not name or not (Path(name) / "packages/modules/Connectivity").is_dir():
+        pytest.skip("AOSP names no tree with packages/modules/Connectivity")
+    if not ANDROID.is_dir():
+        pytest.skip("no android-libbase-dev")
+    return Path(name)
+
+
+@pytest.fixture(scope="module")
+def tree(aosp: Path, tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    top = tmp_path_factory.mktemp("aosp")
+    (top / "objects").mkdir()
+    repository = check_aosp.Repository(aosp / "packages/modules/Connectivity", top)
+    releases = tomllib.loads((FRAMEWORKS / "releases.toml").read_text())["releases"]
+    for release, projects in releases.items():
+        for series in [release, *projects[PROJECT].get("others", {})]:
+            patches = check_aosp.series_of(FRAMEWORKS, PROJECT, series)
+            try:
+                after = repository.apply("HEAD", patches)
+            except check_aosp.CheckError:
+                continue
+            roots = {"patched": after, "pristine": "HEAD"}
+            for name, version in roots.items():
+                (top / name).mkdir()
+                packed = repository.git("archive", version, ":!Cronet", ":!thread", ":!tests")
+                subprocess.run(["tar", "x"], cwd=top / name, input=packed, check=True)
+            return Tree(series, top / "patched", top / "pristine")
+    pytest.fail(f"no series applies to {aosp}")
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def rule_flags(android_bp: Path) -> list[str]:
+    """The cflags of the only module."""
+    (text,) = re.findall(r"cflags: \[(.*?)\]", android_bp.read_text(), re.DOTALL)
+    return re.findall(r'"([^"]+)"', text)
+
+
+@pytest.fixture(scope="module")
+def object_(tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As build/soong/bpf/bpf.go has it compiled, with this machine's UAPI in place of bionic's."""
+    out = tmp_path_factory.mktemp("object")
+    headers = tree.folders(tree.patched)["headers"]
+    # Until Android 15, the rule looked into the folder below.
+    include = headers / "bpf" if (headers / "bpf/bpf_helpers.h").exists() else headers
+    ids = re.findall(
+        r"^#define AID_.*$", (ANDROID / "cutils/android_filesystem_config.h").read_text(), re.M
+    )
+    (out / "cutils").mkdir()
+    names = "\n".join(["#include <stddef.h>", *ids, ""])
+    (out / "cutils/android_filesystem_config.h").write_text(names)
+    module = tree.patched / "drwa/bpf"
+    run(
+        *("clang", "--target=bpf", "-ffreestanding", "-O2", "-g", "-c", "-Wextra"),
+        *("-D__always_inline=__attribute__((__always_inline__))",),
+        *("-D__unused=__attribute__((__unused__))",),
+        *("-isystem", out, f"-I{include}", f"-I{module}"),
+        *("-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"),
+        *rule_flags(module / "Android.bp"),
+        *(module / "drwa.c", "-o", out / "drwa.o"),
+    )
+    return out / "drwa.o"
+
+
+def cxx(tree: Tree, root: Path) -> list[str]:
+    folders = tree.folders(root)
+    return [
+        *("clang++", "-std=gnu++20", "-O1", "-include", str(HERE / "Bionic.h")),
+        *("-isystem", str(ANDROID), "-isystem", str(folders["headers"])),
+        *("-isystem", str(folders["headers"] / "bpf"), "-isystem", str(folders["wrappers"])),
+        f"-I{tree.patched / 'drwa/netd'}",
+    ]
+
+
+def test_no_name_has_a_dollar_for_the_kernel(object_: Path) -> None:
+    """The loader gives it the first 15 characters."""
+    sections = re.findall(r"\] (\S+/drwa\S*) ", run("readelf", "--wide", "--sections", object_))
+    names = [name.replace("/", "_") for name in sections if not name.startswith(".rel")]
+    assert len(names) == 5
+    assert all(re.fullmatch(r"[A-Za-z0-9_.]+", name[:15]) for name in names)
+
+
+def test_netds_part_compiles(tree: Tree) -> None:
+    source = tree.patched / "drwa/netd/DrwaPrograms.cpp"
+    run(*cxx(tree, tree.patched), "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source)
+
+
+def test_bpf_handler_compiles_as_before(tree: Tree, aosp: Path, tmp_path: Path) -> None:
+    """Newer libraries than Debian's are missing, with the patches as without."""
+    (tmp_path / "android-modules-utils").mkdir()
+    levels = "".join(f"inline bool IsAtLeast{level}() {{ return true; }}" for level in "TUV")
+    stub = f"namespace android::modules::sdklevel {{ {levels} }}\n"
+    (tmp_path / "android-modules-utils/sdk_level.h").write_text(stub)
+    found = []
+    for root in tree.pristine, tree.patched:
+        folders = tree.folders(root)
+        options = [
+            f"-I{folders['netd']}",
+            f"-I{folders['netd'] / 'include'}",
+            f"-isystem{tmp_path}",
+        ]
+        options += [f"-I{folders['progs']}", f"-I{aosp / 'system/netd/include/mainline'}"]
+        options += [f"-isystem{root / 'staticlibs/netd/libnetdutils/include'}"]
+        command = [
+            *cxx(tree, root),
+            "-fsyntax-only",
+            *options,
+            str(folders["netd"] / "BpfHandler.cpp"),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = re.findall(r"(?:error|warning): .*", done.stderr)
+        assert not any("file not found" in line for line in said), said
+        found.append(said)
+    assert found[1] == found[0]
+    hook = (tree.folders(tree.patched)["netd"] / "BpfHandler.cpp").read_text()
+    assert hook.count("drwa::") == 2
+
+
+def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
+    if tree.series not in LOADER_VERSIONS or not (tree.patched / "netbpfload/loader.h").exists():
+        pytest.skip("the loader of this release is not apart from its program")
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    cgroups = [mount[1] for mount in mounts if mount[2] == "cgroup2"]
+    if os.geteuid() or not cgroups:
+        pytest.skip("needs root, and a version 2 cgroup")
+    version = LOADER_VERSIONS[tree.series]
+    loader = tree.patched / "netbpfload"
+    program = tmp_path / "drwa_programs_test"
+    run(
+        *cxx(tree, tree.patched),
+        *("-w", f"-I{loader}", *([f"-DLOADER_VERSION={version}"] if version else [])),
+        *(loader / "loader.cpp", tree.patched / "drwa/netd/DrwaPrograms.cpp"),
+        *(HERE / "DrwaProgramsTest.cpp", "-o", program, f"-L{MULTIARCH}/android"),
+        *(f"-Wl,-rpath,{MULTIARCH}/android", "-lbase", "-llog", "-lgtest", "-lpthread"),
+    )
+    environment = os.environ | {"OBJECT": str(object_), "CGROUP": cgroups[0]}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    said = re.sub(r"(?m)^NetBpfLoad .*\n", "", done.stdout + done.stderr)
+    assert done.returncode == 0, said
+    written = re.findall(r"(?m)^TEST_F", (HERE / "DrwaProgramsTest.cpp").read_text())
+    assert f"[  PASSED  ] {len(written)} tests" in done.stdout
