@@ -21,6 +21,9 @@ GOOD = "good"
 BAD = "BAD"
 UNKNOWN = "unknown"
 OPTION = "CONFIG_TCP_DRWA"
+# What the form without patches to the kernel needs: see kernel/bpf/android/drwa.c.
+BPF_OPTION = "CONFIG_CGROUP_BPF"
+BPF_SINCE = (5, 15)
 FRAGMENT = "kernel/configs/drwa.config"
 # How deep below device/ and vendor/ products have their makefiles.
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
@@ -34,6 +37,7 @@ for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
     [ -e "$knob" ] || continue
     echo knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob" "${knob%lambda}queue" 2>/dev/null)
 done
+echo "programs=$(logcat -d -v brief -s NetdDrwa 2>/dev/null | grep NetdDrwa | tail -n 1)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
@@ -69,7 +73,7 @@ def examine(
         if (trees.aosp_folder / PLACE).is_dir():
             findings += _graph(trees, makefiles, progress)
     if trees.kernel_folder is not None or trees.aosp_folder is not None:
-        findings.append(_option(trees))
+        findings.append(_option(trees, host))
     if adb is not None:
         findings += phone(ask_phone(adb), host)
     return findings
@@ -195,8 +199,11 @@ def _prebuilt_kernels(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
         )
 
 
-def _option(trees: Trees) -> Finding:
-    """Whether the kernel's configuration has the option: what was configured, or what will be."""
+def _option(trees: Trees, host: str) -> Finding:
+    """Whether the kernel's configuration has what DRWA needs: what was configured, or what will be.
+
+    Host A's module has programs for kernels without the series.
+    """
     configured: list[Path] = []
     sources: list[Path] = []
     if trees.kernel_folder is not None:
@@ -208,15 +215,38 @@ def _option(trees: Trees) -> Finding:
     setting = re.compile(rf"^{OPTION}=y$", re.MULTILINE)
     if configured:
         newest = max(configured, key=lambda path: path.stat().st_mtime)
-        if setting.search(newest.read_text(errors="replace")):
+        text = newest.read_text(errors="replace")
+        if setting.search(text):
             return Finding(GOOD, f"{newest} has {OPTION}=y")
+        if host == "A" and trees.kernel_folder is None:
+            return _programs(newest, text)
         return Finding(BAD, f"{newest} lacks {OPTION}=y: the fragment is not merged", _merge())
     for path in sources:
         if path.is_file() and setting.search(path.read_text(errors="replace")):
             return Finding(GOOD, f"{path} has {OPTION}=y")
+    if host == "A" and trees.kernel_folder is None:
+        since = ".".join(map(str, BPF_SINCE))
+        return Finding(
+            GOOD,
+            f"the module's programs govern where the kernel lacks {OPTION}=y, if it is {since} or newer",
+        )
     return Finding(
         UNKNOWN, f"no kernel is configured yet, and no defconfig has {OPTION}=y", _merge()
     )
+
+
+def _programs(path: Path, text: str) -> Finding:
+    """Whether a kernel that is not patched takes the module's programs."""
+    found = re.search(r"^# Linux/\S+ (\d+)\.(\d+)", text, re.MULTILINE)
+    if f"\n{BPF_OPTION}=y\n" not in f"\n{text}":
+        return Finding(BAD, f"{path} has neither {OPTION}=y nor {BPF_OPTION}=y", _merge())
+    if found and (int(found[1]), int(found[2])) < BPF_SINCE:
+        return Finding(
+            BAD,
+            f"{path} is of Linux {found[1]}.{found[2]} without {OPTION}=y, too old for programs",
+            "apply the kernel's series as well, with --kernel",
+        )
+    return Finding(GOOD, f"{path} has {BPF_OPTION}=y, for the module's programs")
 
 
 def _merge() -> str:
@@ -266,11 +296,7 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             )
         yield from _parted(words)
     else:
-        yield Finding(
-            BAD,
-            f"phone: kernel {kernel} has no tcp_drwa_lambda",
-            f"it is not the patched one, or lacks {OPTION}=y: flash boot and modules, see above",
-        )
+        yield _phone_without_knob(kernel, found.get("programs", [""])[0], host)
     if host == "A" and any("com.google." in module for module in found.get("module", [])):
         yield Finding(
             BAD,
@@ -302,6 +328,34 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: no SIM's carrier configuration has drwa_enabled_bool = true",
             "see frameworks/carrier/README.md",
         )
+
+
+def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
+    """Host A's module governs by programs then; netd has said whether it attached them."""
+    without = f"phone: kernel {kernel} has no tcp_drwa_lambda"
+    version = re.match(r"(\d+)\.(\d+)", kernel)
+    new = version is None or (int(version[1]), int(version[2])) >= BPF_SINCE
+    if host == "B" or not new:
+        programs = "" if host == "B" else ", and is too old for programs"
+        return Finding(
+            BAD,
+            without + programs,
+            f"it is not the patched one, or lacks {OPTION}=y: flash boot and modules, see above",
+        )
+    if "programs are attached" in said:
+        return Finding(GOOD, f"{without}; the module's programs are attached")
+    if said:
+        reason = said.partition(": ")[2].strip() or said
+        return Finding(
+            BAD,
+            f"{without}, and the module's programs are not attached: {reason}",
+            "adb logcat -d -s NetdDrwa NetBpfLoad has the reason",
+        )
+    return Finding(
+        UNKNOWN,
+        f"{without}; whether the module's programs are attached, its log does not tell any more",
+        "adb shell dumpsys connectivity does, or adb reboot, and again",
+    )
 
 
 def _describe(interface: str, value: str, queue: str = "0") -> str:

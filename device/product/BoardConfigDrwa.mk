@@ -8,6 +8,9 @@ SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS += vendor/drwa/sepolicy/private
 # A kernel that LineageOS builds with the rest of the product. For others, see README.md.
 ifneq ($(strip $(TARGET_KERNEL_CONFIG)),)
 
+# Nothing is asked of a source without the series: there, the module's BPF programs govern.
+ifneq ($(if $(strip $(TARGET_KERNEL_SOURCE)),$(wildcard $(TARGET_KERNEL_SOURCE)/include/linux/tcp_drwa.h),unknown),)
+
 # What kernel/configs/drwa.config has. Fragments of TARGET_KERNEL_CONFIG have to be in the kernel's own
 # source.
 ifneq ($(strip $(KERNEL_CONFIG_OVERRIDE)),)
@@ -20,4 +23,5 @@ KERNEL_CONFIG_OVERRIDE := CONFIG_TCP_DRWA=y
 DEVICE_PRODUCT_COMPATIBILITY_MATRIX_FILE += \
     vendor/drwa/device/product/compatibility_matrix.drwa.xml
 
+endif
 endif

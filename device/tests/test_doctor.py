@@ -233,7 +233,18 @@ carrier=drwa_enabled_bool = false
     ("old", "new", "what"),
     [
         ("", "", None),
-        ("knob=", "other=", "has no tcp_drwa_lambda"),
+        ("knob=", "other=", None),
+        (GOOD[: GOOD.index("setting")], "kernel=5.10.2-android13\n", "too old for programs"),
+        (
+            GOOD[: GOOD.index("setting")],
+            "kernel=6.6.1\nprograms=E/NetdDrwa(  12): DRWA is idle, /sys/fs/bpf/x: No such file\n",
+            "are not attached: DRWA is idle, /sys/fs/bpf/x: No such file",
+        ),
+        (
+            GOOD[: GOOD.index("setting")],
+            "kernel=6.6.1\nprograms=I/NetdDrwa(  12): DRWA's programs are attached\n",
+            None,
+        ),
         ("setting=null", "setting=0", "the setting drwa_enabled is 0"),
         ("setting=null", "setting=1", None),
         ("flag=null", "flag=-1", "the flag tethering/drwa is -1"),
@@ -270,6 +281,44 @@ def test_answers_of_a_phone(old: str, new: str, what: str | None) -> None:
     found = verdicts(GOOD.replace(old, new) if old else GOOD)
     assert len(found) == (1 if what else 0)
     assert what is None or what in found[0]
+
+
+WITHOUT_KNOB = "kernel=6.6.1\n" + GOOD[GOOD.index("setting") :]
+
+
+def test_programs_in_place_of_the_knob() -> None:
+    unknown = next(doctor.phone(WITHOUT_KNOB, "A"))
+    assert unknown.verdict == doctor.UNKNOWN
+    assert "dumpsys connectivity" in unknown.advice
+    attached = "programs=I/NetdDrwa(  12): DRWA's programs are attached\n" + WITHOUT_KNOB
+    assert next(doctor.phone(attached, "A")).verdict == doctor.GOOD
+    # Host B's module is somebody else's.
+    assert "has no tcp_drwa_lambda" in verdicts(attached, "B")[0]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "verdict", "what"),
+    [
+        ("# Linux/arm64 6.1.57 Kernel\nCONFIG_CGROUP_BPF=y\n", "good", "module's programs"),
+        ("# Linux/arm64 5.10.7 Kernel\nCONFIG_CGROUP_BPF=y\n", "BAD", "too old for programs"),
+        ("# Linux/arm64 6.1.57 Kernel\n", "BAD", "neither CONFIG_TCP_DRWA=y nor"),
+        ("CONFIG_TCP_DRWA=y\n", "good", "has CONFIG_TCP_DRWA=y"),
+    ],
+    ids=["programs", "old", "neither", "series"],
+)
+def test_no_kernel_tree(world: World, configuration: str, verdict: str, what: str) -> None:
+    """Host A needs no series for the kernel: its module has programs."""
+    name = "out/target/product/phone/obj/KERNEL_OBJ/.config"
+    write(world.top / "aosp" / name, configuration)
+    done = world.run("doctor", "--aosp", str(world.top / "aosp"), "--json")
+    (found,) = (each for each in done.report["findings"] if "CONFIG_" in each["what"])
+    assert found["verdict"] == verdict
+    assert what in found["what"]
+
+
+def test_no_kernel_at_all(world: World) -> None:
+    done = world.run("doctor", "--aosp", str(world.top / "aosp"), "--json")
+    assert any("if it is 5.15 or newer" in each["what"] for each in done.report["findings"])
 
 
 def test_googles_module_is_no_matter_for_host_b() -> None:
@@ -364,5 +413,6 @@ def test_a_real_kernel(world: World, tmp_path: Path, flavour: str) -> None:
     if flavour == "drwa":
         assert (done.code, what.split("; ")[1]) == (0, "on: phone 150")
     else:
-        assert done.code == 1
-        assert what.endswith("has no tcp_drwa_lambda")
+        # The module may govern by programs, of which the kernel alone does not tell.
+        assert done.report["findings"][0]["verdict"] == doctor.UNKNOWN
+        assert "has no tcp_drwa_lambda; whether" in what

@@ -146,6 +146,19 @@ def test_board_that_builds_its_kernel(tree: Path, tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", MAKES)
+@pytest.mark.parametrize("patched", [True, False])
+def test_board_whose_kernel_source_is_known(tree: Path, tool: str, patched: bool) -> None:
+    header = tree / "kernel/phone/include/linux/tcp_drwa.h"
+    header.parent.mkdir(parents=True)
+    if patched:
+        header.touch()
+    source = "TARGET_KERNEL_SOURCE := kernel/phone"
+    values = evaluate(tree, tool, f"TARGET_KERNEL_CONFIG := gki_defconfig\n{source}\n{BOARD}")
+    assert ("KERNEL_CONFIG_OVERRIDE" in values) == patched
+    assert ("DEVICE_PRODUCT_COMPATIBILITY_MATRIX_FILE" in values) == patched
+
+
+@pytest.mark.parametrize("tool", MAKES)
 def test_board_with_a_built_kernel(tree: Path, tool: str) -> None:
     assert evaluate(tree, tool, BOARD) == {
         "SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS": [f"{CHECKOUT}/sepolicy/private"]
