@@ -228,7 +228,8 @@ def _option(trees: Trees, host: str) -> Finding:
         since = ".".join(map(str, BPF_SINCE))
         return Finding(
             GOOD,
-            f"the module's programs govern where the kernel lacks {OPTION}=y, if it is {since} or newer",
+            f"the module's programs govern where the kernel lacks {OPTION}=y, "
+            f"if it is {since} or newer",
         )
     return Finding(
         UNKNOWN, f"no kernel is configured yet, and no defconfig has {OPTION}=y", _merge()

@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -36,10 +37,25 @@
 #include <string>
 #include <vector>
 
+#include <android-base/strings.h>
 #include <android-base/unique_fd.h>
 
 // glibc has names of this in its structures, above.
 #define __unused __attribute__((unused))
+
+#ifndef ELF_ST_TYPE
+#define ELF_ST_TYPE ELF64_ST_TYPE
+#endif
+
+namespace android {
+namespace base {
+inline std::vector<std::string> Tokenize(const std::string& text, const std::string& separators) {
+    std::vector<std::string> words = Split(text, separators);
+    words.erase(std::remove(words.begin(), words.end(), ""), words.end());
+    return words;
+}
+}  // namespace base
+}  // namespace android
 
 inline size_t strlcpy(char* to, const char* from, size_t size) {
     snprintf(to, size, "%s", from);

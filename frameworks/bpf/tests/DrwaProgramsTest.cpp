@@ -33,9 +33,18 @@
 #include <android-base/unique_fd.h>
 #include <gtest/gtest.h>
 
+#ifdef WHOLE_LOADER
+// Newer ones are one file, with its main().
+#define main netBpfLoadMain
+#include WHOLE_LOADER
+#undef main
+#undef LOG_TAG
+#else
 #include "BpfSyscallWrappers.h"
-#include "DrwaPrograms.h"
 #include "loader.h"
+#endif
+
+#include "DrwaPrograms.h"
 
 // The machine's libraries know no properties: a user build.
 namespace android {
@@ -63,12 +72,16 @@ constexpr bpf_attach_type kHooks[] = {
 constexpr gid_t kNetBwAcct = 3007;
 
 bool load(const string& object) {
+#ifdef WHOLE_LOADER
+    return !bpf::loadProg(object.c_str(), LOADER_VERSION, "netd_readonly/");
+#else
     bool critical = true;
     const bpf::Location location = {.dir = "", .prefix = "netd_readonly/"};
 #ifdef LOADER_VERSION
     return !bpf::loadProg(object.c_str(), &critical, LOADER_VERSION, location) && !critical;
 #else
     return !bpf::loadProg(object.c_str(), &critical, location) && !critical;
+#endif
 #endif
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The patches with the BPF programs, compiled with a real AOSP tree, and run on this machine's kernel.
+"""The patches with the BPF programs, compiled with a real AOSP tree, and run on this kernel.
 
 AOSP names the tree. The object is the one of Android's bpf rule; the loader that reads it is the
 tree's own; the kernel is this machine's, so running it needs root and a version 2 cgroup.
@@ -21,8 +21,8 @@ HERE = FRAMEWORKS / "bpf/tests"
 PROJECT = "packages_modules_Connectivity"
 ANDROID = Path("/usr/include/android")
 MULTIARCH = "/usr/lib/x86_64-linux-gnu"
-# The loader has its version of the release it runs on, where it does not say one itself.
-LOADER_VERSIONS = {"14": None, "15-r1": 46, "15": 46}
+# What a loader takes itself for on its own release; that of Android 14 has its version itself.
+LOADER_VERSIONS = {"14": None, "15-r1": 46, "15": 46, "16": 47}
 
 
 def load(name: str) -> ModuleType:
@@ -51,7 +51,9 @@ class Tree:
             native = "staticlibs/native"
             headers = f"{native}/bpf_headers/include"
             names = (headers, f"{native}/bpf_syscall_wrappers/include", "netd", "bpf_progs")
-        return dict(zip(("headers", "wrappers", "netd", "progs"), map(root.joinpath, names)))
+        return dict(
+            zip(("headers", "wrappers", "netd", "progs"), map(root.joinpath, names), strict=True)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -179,21 +181,31 @@ def test_bpf_handler_compiles_as_before(tree: Tree, aosp: Path, tmp_path: Path) 
 
 
 def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
-    if tree.series not in LOADER_VERSIONS or not (tree.patched / "netbpfload/loader.h").exists():
-        pytest.skip("the loader of this release is not apart from its program")
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     cgroups = [mount[1] for mount in mounts if mount[2] == "cgroup2"]
     if os.geteuid() or not cgroups:
         pytest.skip("needs root, and a version 2 cgroup")
     version = LOADER_VERSIONS[tree.series]
     loader = tree.patched / "netbpfload"
+    whole = tree.patched / "bpf/loader/NetBpfLoad.cpp"
+    sources = [f'-DWHOLE_LOADER="{whole}"'] if whole.exists() else [str(loader / "loader.cpp")]
+    (tmp_path / "android").mkdir()
+    levels = zip("STUV", (31, 33, 34, 35), strict=True)
+    defined = "".join(f"#define __ANDROID_API_{name}__ {level}\n" for name, level in levels)
+    device = "inline int android_get_device_api_level() { return 36; }\n"
+    (tmp_path / "android/api-level.h").write_text(f"#pragma once\n{defined}{device}")
     program = tmp_path / "drwa_programs_test"
     run(
         *cxx(tree, tree.patched),
-        *("-w", f"-I{loader}", *([f"-DLOADER_VERSION={version}"] if version else [])),
-        *(loader / "loader.cpp", tree.patched / "drwa/netd/DrwaPrograms.cpp"),
+        *(
+            "-w",
+            f"-I{loader}",
+            f"-isystem{tmp_path}",
+            *([f"-DLOADER_VERSION={version}"] if version else []),
+        ),
+        *(*sources, tree.patched / "drwa/netd/DrwaPrograms.cpp"),
         *(HERE / "DrwaProgramsTest.cpp", "-o", program, f"-L{MULTIARCH}/android"),
-        *(f"-Wl,-rpath,{MULTIARCH}/android", "-lbase", "-llog", "-lgtest", "-lpthread"),
+        *(f"-Wl,-rpath,{MULTIARCH}/android", "-lbase", "-llog", "-lgtest", "-lpthread", "-lbpf"),
     )
     environment = os.environ | {"OBJECT": str(object_), "CGROUP": cgroups[0]}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The programs of drwa.bpf.c in the form that the loader of com.android.tethering takes
  *
- * No program has to load: a kernel that refuses one leaves DRWA idle. Since Android 16
- * a map that cannot be made stops the boot, so there is none below 5.15, which is the
- * first whose bpf_setsockopt() knows TCP_WINDOW_CLAMP.
+ * No program has to load: a kernel that refuses one leaves DRWA idle. A map that cannot
+ * be made stops the boot since Android 15, so there is none below 5.15, which is the first
+ * of Android's kernels whose bpf_setsockopt() knows TCP_WINDOW_CLAMP.
  */
 #include <linux/types.h>
 #include <bpf_helpers.h>
