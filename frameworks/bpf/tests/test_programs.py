@@ -203,7 +203,8 @@ def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
             f"-isystem{tmp_path}",
             *([f"-DLOADER_VERSION={version}"] if version else []),
         ),
-        *(*sources, tree.patched / "drwa/netd/DrwaPrograms.cpp"),
+        *sources,
+        tree.patched / "drwa/netd/DrwaPrograms.cpp",
         *(HERE / "DrwaProgramsTest.cpp", "-o", program, f"-L{MULTIARCH}/android"),
         *(f"-Wl,-rpath,{MULTIARCH}/android", "-lbase", "-llog", "-lgtest", "-lpthread", "-lbpf"),
     )
