@@ -77,6 +77,7 @@ FILES = frozenset(
 # … or neither.
 OTHERS = frozenset(
     [
+        "cflags",
         "default_visibility",
         "defaults_visibility",
         "installable",

@@ -17,6 +17,7 @@ from drwatool.trees import Project
 TOP = Path(__file__).resolve().parents[2]
 RELEASES = trees.releases()["releases"]
 IN_NETD = "system/netd/server/drwa"
+IN_CONNECTIVITY = "packages/modules/Connectivity/drwa"
 SIX = [
     "drwactl",
     "libnetd_drwa",
@@ -56,8 +57,10 @@ def write(tree: Path, files: dict[str, str]) -> None:
 
 
 def copy(repository: Path, tree: Path, netd: bool) -> None:
-    """The repository's tree to change, and what netd's series adds."""
+    """The repository's tree to change, and what Connectivity's and netd's series add."""
     shutil.copytree(repository, tree, symlinks=True)
+    shutil.copytree(TOP / "kernel/bpf/android", tree / IN_CONNECTIVITY / "bpf")
+    shutil.copytree(TOP / "frameworks/bpf/src", tree / IN_CONNECTIVITY / "netd")
     if netd:
         shutil.copytree(TOP / "netd_patches/src/server/drwa", tree / IN_NETD)
 
@@ -65,12 +68,13 @@ def copy(repository: Path, tree: Path, netd: bool) -> None:
 def examine(
     reader: Reader, tree: Path, release: str = "15", makefiles: dict[str, list[str]] | None = None
 ) -> Result:
-    description = trees.releases()["projects"]["system_netd"]
     projects = []
-    if "system_netd" in RELEASES[release]:
-        patches = trees.android_patches("system_netd", description, release)
-        series = f"system_netd/{release}"
-        projects = [Project("system_netd", tree / description["path"], series, patches)]
+    for name in "packages_modules_Connectivity", "system_netd":
+        if name in RELEASES[release]:
+            description = trees.releases()["projects"][name]
+            patches = trees.android_patches(name, description, release)
+            folder = tree / description["path"]
+            projects.append(Project(name, folder, f"{name}/{release}", patches))
     return graph.examine(tree, release, projects, makefiles or {}, reader)
 
 
@@ -577,10 +581,10 @@ def test_what_a_patch_adds(
 
 def test_a_release_that_lacks_a_module(reader: Reader, tree: Path) -> None:
     """netd has no series there, so that nobody looked."""
-    text = LICENSED + 'cc_library { name: "a", shared_libs: ["libbase"] }'
+    text = LICENSED + 'cc_library { name: "a", shared_libs: ["libgmock"] }'
     write(tree, {f"{PLACE}/Android.bp": text})
     (problem,) = examine(reader, tree, "16").problems
-    assert "libbase, which Android 16 is not known to have" in problem.what
+    assert "libgmock, which Android 16 is not known to have" in problem.what
 
 
 def test_syntax_that_the_parser_is_too_old_for(reader: Reader, tree: Path) -> None:
