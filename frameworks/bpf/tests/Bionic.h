@@ -20,7 +20,6 @@
 
 #pragma once
 
-#include <elf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -43,9 +42,7 @@
 // glibc has names of this in its structures, above.
 #define __unused __attribute__((unused))
 
-#ifndef ELF_ST_TYPE
-#define ELF_ST_TYPE ELF64_ST_TYPE
-#endif
+#define ELF_ST_TYPE(info) ((info)&0xf)
 
 namespace android {
 namespace base {
