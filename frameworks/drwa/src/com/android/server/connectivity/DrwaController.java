@@ -39,6 +39,7 @@ import android.net.TelephonyNetworkSpecifier;
 import android.os.Build;
 import android.os.Handler;
 import android.os.HandlerThread;
+import android.os.RemoteException;
 import android.util.ArrayMap;
 import android.util.ArraySet;
 import android.util.Log;
@@ -52,6 +53,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
@@ -62,7 +64,8 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Decides for each network whether the kernel's dynamic receive window adjustment (DRWA) governs
- * its TCP connections, and sets the knobs of each of its interfaces.
+ * its TCP connections, and sets the {@link DrwaKnobs} of each of its interfaces: the kernel's own if
+ * it has them, else those of BPF programs if there are any, else none.
  *
  * <ul>
  *   <li>A cellular network with internet access gets what its subscription's carrier wants, see
@@ -87,8 +90,7 @@ import java.util.concurrent.TimeoutException;
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
  * could not be written is tried again at any event, after {@link #MIN_RETRY_DELAY_MS}, and then at
- * twice the delay each time, up to {@link #MAX_RETRY_DELAY_MS}. On a kernel without DRWA they do
- * nothing.
+ * twice the delay each time, up to {@link #MAX_RETRY_DELAY_MS}. Without any knobs they do nothing.
  *
  * @hide
  */
@@ -114,7 +116,8 @@ public class DrwaController {
 
     @NonNull private final Handler mHandler;
     @NonNull private final Dependencies mDeps;
-    @NonNull private final DrwaKnobs mKnobs;
+    @NonNull private final INetd mNetd;
+    @NonNull private final DrwaWriteLog mLog = new DrwaWriteLog();
     @NonNull private final DrwaSwitch mSwitch;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
     @NonNull private final DrwaInterfaceListener mInterfaceListener;
@@ -137,13 +140,35 @@ public class DrwaController {
     /** Whether any interface is to be on. */
     private boolean mWanted;
 
-    // Written on the handler's thread alone, read by dump() too.
+    // Written on the handler's thread alone, read by others too.
+
+    /** Those of the kernel until they are known to be missing. */
+    @NonNull private volatile DrwaKnobs mKnobs;
+
+    /** Knobs for a kernel without its own, or null if there are none, or not looked for yet. */
+    @Nullable private volatile DrwaKnobs mBpfKnobs;
+
+    /** Why there are none, for people who read a dump. */
+    @Nullable private volatile String mReasonNoBpf;
+
+    /** Whether all knobs are missing. Once true, it stays true. */
+    private volatile boolean mIdle;
+
     @NonNull private volatile List<String> mDescription = Collections.emptyList();
     private volatile int mUnchangedEvents;
 
     /** What lies outside of this class's reach in a test. */
-    @VisibleForTesting
-    static class Dependencies {
+    public static class Dependencies {
+        /**
+         * The knobs for a kernel without its own.
+         *
+         * @throws UnsupportedOperationException with the reason, if they cannot be had
+         */
+        @NonNull
+        DrwaKnobs makeBpfKnobs(@NonNull DrwaWriteLog log) throws UnsupportedOperationException {
+            throw new UnsupportedOperationException("not within reach outside of the module");
+        }
+
         /** The names of the interfaces that exist, but for the loopback's, which has no knob. */
         @NonNull
         List<String> getInterfaceNames() {
@@ -265,22 +290,24 @@ public class DrwaController {
         }
     }
 
-    /**
-     * @param handler of the thread that all events come on
-     */
+    /** As the other one, for hosts without BPF programs. */
     public DrwaController(@NonNull Context context, @NonNull Handler handler, @NonNull INetd netd) {
         this(context, handler, netd, new Dependencies());
     }
 
-    @VisibleForTesting
-    DrwaController(
+    /**
+     * @param handler of the thread that all events come on
+     * @param deps what the host has within its reach
+     */
+    public DrwaController(
             @NonNull Context context,
             @NonNull Handler handler,
             @NonNull INetd netd,
             @NonNull Dependencies deps) {
         mHandler = handler;
         mDeps = deps;
-        mKnobs = new DrwaKnobs(netd, deps::getInterfaceNames);
+        mNetd = netd;
+        mKnobs = new DrwaSysctlKnobs(netd, deps::getInterfaceNames, mLog);
         mSwitch = new DrwaSwitch(context);
         mCarrierConfig = new DrwaCarrierConfig(context, handler, deps.makeReader(), this::update);
         mInterfaceListener = new DrwaInterfaceListener(this::postInterfaceChanged);
@@ -293,7 +320,7 @@ public class DrwaController {
                     mStarted = true;
                     final boolean neverOn = !mSwitch.start(mHandler, this::update);
                     update();
-                    if (!neverOn && !mKnobs.isMissing()) mCarrierConfig.start();
+                    if (!neverOn && !mIdle) mCarrierConfig.start();
                 });
     }
 
@@ -306,7 +333,7 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
-        if (mKnobs.isMissing()) return;
+        if (mIdle) return;
         final NetworkState state = new NetworkState(nc, lp);
         final NetworkState old = mNetworks.get(netId);
         if (state.equals(old) && mSettled) {
@@ -330,14 +357,14 @@ public class DrwaController {
 
     /** Called on netd's behalf, on any thread. */
     private void postInterfaceChanged(String iface) {
-        if (!mKnobs.isMissing()) mHandler.post(() -> onInterfaceChanged(iface));
+        if (!mIdle) mHandler.post(() -> onInterfaceChanged(iface));
     }
 
     /** The interface of this name may be another one, or be gone. */
     private void onInterfaceChanged(String iface) {
         // Then every knob holds 0, and whatever comes does
         if (!mWanted && mKnobs.getInterfacesNotOff().isEmpty()) return;
-        if (mKnobs.isMissing()) return;
+        if (mIdle) return;
         mKnobs.refresh(iface);
         update();
     }
@@ -348,7 +375,20 @@ public class DrwaController {
         pw.println("DRWA: " + (reasonOff == null ? "enabled" : "off: " + reasonOff));
         for (String line : mDescription) pw.println(line);
         pw.println("Events without a change: " + mUnchangedEvents);
-        mKnobs.dump(pw);
+        dumpKnobs(pw);
+        mLog.dump(pw);
+    }
+
+    /** Prints which knobs these are, and why not the others. */
+    private void dumpKnobs(PrintWriter pw) {
+        final DrwaKnobs knobs = mKnobs;
+        final boolean isBpf = knobs == mBpfKnobs;
+        final String reasonNoBpf = mReasonNoBpf;
+        if (isBpf || mIdle) pw.println("This kernel has no " + DrwaSysctlKnobs.LAMBDA);
+        if (reasonNoBpf != null) pw.println("No BPF: " + reasonNoBpf);
+        if (!isBpf && mBpfKnobs != null) pw.println("No BPF: the kernel has knobs of its own");
+        pw.println("Knobs: " + (mIdle ? "none, so DRWA stays off" : knobs.describe()));
+        knobs.dump(pw);
     }
 
     /**
@@ -459,7 +499,7 @@ public class DrwaController {
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
         if (!mStarted) return;
-        if (!mListening) mListening = mKnobs.start(mInterfaceListener);
+        if (!mListening) mListening = listen();
         final String reasonOff = mSwitch.getReasonOff();
         final ArrayMap<String, DrwaSetting> settings = new ArrayMap<>();
         final ArrayMap<String, String> limits = new ArrayMap<>();
@@ -476,12 +516,81 @@ public class DrwaController {
         }
         if (reasonOff == null) settings.putAll(mOverrides);
 
-        boolean settled = mListening;
-        final DrwaSetting unused = DrwaSetting.off("unused");
-        for (String iface : mKnobs.getInterfacesNotOff()) {
-            if (settings.containsKey(iface)) continue;
-            settled &= mKnobs.set(iface, unused, DrwaKnobs.OWN_QUEUE) == DrwaKnobs.Result.DONE;
+        lookForBpf();
+        // Only if netd tells of them, or what changes meanwhile would go unnoticed
+        boolean settled = mListening && mKnobs.start();
+        settled &= write(settings, limits);
+        if (mKnobs.isMissing() && !mIdle) {
+            if (mBpfKnobs == null) {
+                mIdle = true;
+                Log.i(TAG, "No BPF either, so DRWA stays off: " + mReasonNoBpf);
+            } else {
+                mKnobs = mBpfKnobs;
+                Log.i(TAG, "Knobs are " + mKnobs.describe());
+                settled = mListening & mKnobs.start() & write(settings, limits);
+            }
         }
+        if (mIdle) {
+            mNetworks.clear();
+            mDescription = Collections.emptyList();
+            settled = true;
+        }
+        scheduleRetry(settled & clearOtherKnobs());
+    }
+
+    private boolean listen() {
+        try {
+            mNetd.registerUnsolicitedEventListener(mInterfaceListener);
+            return true;
+        } catch (RemoteException | RuntimeException e) {
+            mLog.onError("Cannot listen to netd", e);
+            return false;
+        }
+    }
+
+    private void lookForBpf() {
+        if (mBpfKnobs != null || mReasonNoBpf != null) return;
+        try {
+            mBpfKnobs = mDeps.makeBpfKnobs(mLog);
+        } catch (UnsupportedOperationException e) {
+            mReasonNoBpf = e.getMessage();
+        }
+    }
+
+    /**
+     * Never two governors: an earlier system server may have had no choice but the other knobs.
+     *
+     * @return whether the knobs that are not used hold nothing
+     */
+    private boolean clearOtherKnobs() {
+        final DrwaKnobs other = mBpfKnobs;
+        if (other == null || other == mKnobs) return true;
+        return other.start()
+                & switchOffBut(Collections.emptySet(), other)
+                & other.clean() == DrwaKnobs.Result.DONE;
+    }
+
+    /**
+     * @return whether all interfaces but these are off
+     */
+    private static boolean switchOffBut(Set<String> ifaces, DrwaKnobs knobs) {
+        final DrwaSetting unused = DrwaSetting.off("unused");
+        boolean done = true;
+        for (String iface : knobs.getInterfacesNotOff()) {
+            if (ifaces.contains(iface)) continue;
+            done &= knobs.set(iface, unused, DrwaKnobs.OWN_QUEUE) == DrwaKnobs.Result.DONE;
+        }
+        return done;
+    }
+
+    /**
+     * Writes what differs, and describes all.
+     *
+     * @return whether it is written
+     */
+    private boolean write(
+            ArrayMap<String, DrwaSetting> settings, ArrayMap<String, String> limits) {
+        boolean settled = switchOffBut(settings.keySet(), mKnobs);
         final List<String> description = new ArrayList<>(settings.size());
         final TreeMap<String, Integer> queues = findQueues(settings);
         mWanted = !queues.isEmpty();
@@ -498,14 +607,9 @@ public class DrwaController {
                             + (setting.isOn() ? "\n  " + describeQueue(iface, queues) : "")
                             + (setting.isOn() ? "\n  " + describeLimit(limits.get(iface)) : ""));
         }
-        if (mKnobs.isMissing()) {
-            mNetworks.clear();
-            description.clear();
-            settled = true;
-        }
         Collections.sort(description);
         mDescription = description;
-        scheduleRetry(settled);
+        return settled & mKnobs.clean() == DrwaKnobs.Result.DONE;
     }
 
     /** The queues of all interfaces that are on. */

@@ -18,73 +18,40 @@
 
 package com.android.server.connectivity;
 
-import static android.system.OsConstants.ENOENT;
-
 import android.annotation.NonNull;
-import android.net.INetd;
-import android.net.INetdUnsolicitedEventListener;
-import android.os.RemoteException;
-import android.os.ServiceSpecificException;
-import android.util.ArrayMap;
-import android.util.ArraySet;
-import android.util.LocalLog;
-import android.util.Log;
-import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
-import java.util.List;
 import java.util.Set;
-import java.util.function.Supplier;
 
 /**
- * The kernel's knobs for DRWA, in {@code /proc/sys/net/ipv4/conf/<interface>/}, written through
- * netd. In spite of their place they govern IPv4 and IPv6 connections.
+ * What sets DRWA for an interface: its target, and the queue that it shares with others.
  *
- * <ul>
- *   <li>{@code tcp_drwa_lambda}: the target in hundredths, or 0 for off.
- *   <li>{@code tcp_drwa_queue}: interfaces that hold the same number, but for 0, lie before one
- *       queue, and the kernel learns of it from the connections of all of them. Older series of the
- *       kernel lack it; every interface has a queue of its own there.
- * </ul>
+ * <p>Knows what every interface holds, so that it writes nothing twice. A new interface is off, what
+ * it holds disappears with it, and stays with it when it changes its name. Whoever hears of any of
+ * these says so by {@link #refresh}, because a name alone does not tell whether it is the same
+ * interface still.
  *
- * <p>Knows what every interface's knobs hold, so that it writes nothing twice. A new interface
- * starts with 0, knobs disappear with their interface, and keep their values when that changes its
- * name. Whoever hears of any of these says so by {@link #refresh}, because a name alone does not
- * tell whether it is the same interface still.
- *
- * <p>Belongs to one thread, except for {@link #dump} and {@link #isMissing}. No method throws what
- * netd throws.
+ * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link #describe} and
+ * {@link #dump}. No method throws what lies below throws: it is logged, and the result says so.
  *
  * @hide
  */
-final class DrwaKnobs {
-    private static final String TAG = DrwaKnobs.class.getSimpleName();
-
+interface DrwaKnobs {
     /** The λ that leaves an interface to the kernel's own receive window. */
-    static final int OFF = 0;
+    int OFF = 0;
 
     /** Of an interface that shares its queue with no other. */
-    static final int OWN_QUEUE = 0;
-
-    @VisibleForTesting static final String LAMBDA = "tcp_drwa_lambda";
-    @VisibleForTesting static final String QUEUE = "tcp_drwa_queue";
-
-    /** Every interface has this one, whatever the kernel. */
-    @VisibleForTesting static final String ANY_KERNEL_HAS = "forwarding";
-
-    /** What all knobs of a new interface hold. */
-    private static final int DEFAULT = 0;
-
-    private static final int UNKNOWN = -1;
-    private static final int MAX_LOG_LINES = 100;
+    int OWN_QUEUE = 0;
 
     /** What became of a try, for people who read it. */
     enum Result {
         DONE("done"),
         NO_INTERFACE("no such interface"),
-        NO_LAMBDA("no " + LAMBDA),
-        NO_QUEUE("no " + QUEUE),
+        NO_LAMBDA("no " + DrwaSysctlKnobs.LAMBDA),
+        NO_QUEUE("no " + DrwaSysctlKnobs.QUEUE),
         FAILED("netd failed"),
-        QUEUE_FAILED("netd failed to set " + QUEUE);
+        QUEUE_FAILED("netd failed to set " + DrwaSysctlKnobs.QUEUE),
+        MAP_FAILED("the BPF map failed"),
+        MAP_FULL("the BPF map is full");
 
         @NonNull private final String mText;
 
@@ -98,237 +65,50 @@ final class DrwaKnobs {
         }
     }
 
-    @NonNull private final INetd mNetd;
-    @NonNull private final Supplier<List<String>> mInterfaces;
-    @NonNull private final LocalLog mLog = new LocalLog(MAX_LOG_LINES);
-
-    @NonNull
-    private final Knob mLambda =
-            new Knob(LAMBDA, "DRWA stays off", Result.NO_LAMBDA, Result.FAILED);
-
-    @NonNull
-    private final Knob mQueue =
-            new Knob(
-                    QUEUE,
-                    "every interface has a queue of its own",
-                    Result.NO_QUEUE,
-                    Result.QUEUE_FAILED);
-
-    // Written by the owning thread alone, read by others too.
-    private volatile int mWrites;
-    private volatile int mErrors;
-
-    /**
-     * @param interfaces lists those that exist
-     */
-    DrwaKnobs(@NonNull INetd netd, @NonNull Supplier<List<String>> interfaces) {
-        mNetd = netd;
-        mInterfaces = interfaces;
-    }
-
-    /** Whether this kernel is known to lack DRWA. Once true, it stays true. From any thread. */
-    boolean isMissing() {
-        return mLambda.mMissing;
-    }
-
-    /** Whether interfaces may share a queue, as far as is known. From any thread. */
-    boolean hasQueues() {
-        return !mQueue.mMissing;
-    }
-
-    /** The interfaces of which a knob holds something else than 0, or may do so. */
-    @NonNull
-    Set<String> getInterfacesNotOff() {
-        final ArraySet<String> ifaces = new ArraySet<>(mLambda.mValues.keySet());
-        ifaces.addAll(mQueue.mValues.keySet());
-        return ifaces;
-    }
-
-    /**
-     * Has netd tell of interfaces from now on, and finds out what the knobs of all of them hold,
-     * and which the kernel has.
-     *
-     * @return whether that is done: false means that it is worth another try later
-     */
-    boolean start(@NonNull INetdUnsolicitedEventListener listener) {
-        try {
-            mNetd.registerUnsolicitedEventListener(listener);
-        } catch (RemoteException | RuntimeException e) {
-            onError("Cannot listen to netd", e);
-            return false;
-        }
-        // Only now, or what changes meanwhile would go unnoticed
-        mLambda.refreshAll(false);
-        if (!isMissing()) mQueue.refreshAll(false);
-        return true;
-    }
-
-    /** Finds out what the knobs of an interface hold, and {@link Result#DONE} if it has λ. */
-    @NonNull
-    Result refresh(@NonNull String iface) {
-        mQueue.refresh(iface);
-        return mLambda.refresh(iface);
-    }
-
-    /**
-     * Writes the setting of an interface, but for knobs that hold it already. λ is set even where
-     * the queue cannot be.
-     *
-     * @param queue above 0 and the same for all interfaces that share it, or {@link #OWN_QUEUE}. An
-     *     interface that is off has the latter anyway
-     */
-    @NonNull
-    Result set(@NonNull String iface, @NonNull DrwaSetting setting, int queue) {
-        if (isMissing()) return Result.DONE;
-        // While λ is on, connections learn from their queue, and it from them: it has to be theirs
-        if (setting.isOn()) {
-            final Result queued = setQueue(iface, queue);
-            final Result on = mLambda.set(iface, setting.lambda, setting);
-            return on == Result.DONE ? queued : on;
-        }
-        final Result off = mLambda.set(iface, OFF, setting);
-        return off == Result.DONE ? setQueue(iface, OWN_QUEUE) : off;
-    }
-
-    private Result setQueue(String iface, int queue) {
-        return mQueue.set(iface, queue, describeQueue(queue));
-    }
-
     /** As in "queue 100". */
     @NonNull
     static String describeQueue(int queue) {
         return queue == OWN_QUEUE ? "queue of its own" : "queue " + queue;
     }
 
-    /** Prints counters and recent writes. Callable from any thread. */
-    void dump(@NonNull PrintWriter pw) {
-        for (Knob knob : List.of(mLambda, mQueue)) {
-            if (knob.mMissing) pw.println(knob.describeMissing());
-        }
-        pw.println("Writes: " + mWrites + ", errors: " + mErrors);
-        pw.println("Recent writes:");
-        mLog.reverseDump(pw);
-    }
+    /** Whether these are known to be missing. Once true, it stays true. */
+    boolean isMissing();
 
-    private boolean exists(String iface, String parameter) {
-        try {
-            getProcSysNet(iface, parameter);
-            return true;
-        } catch (RemoteException | RuntimeException e) {
-            return false;
-        }
-    }
+    /** Whether interfaces may share a queue, as far as is known. */
+    boolean hasQueues();
 
-    private String getProcSysNet(String iface, String parameter) throws RemoteException {
-        return mNetd.getProcSysNet(INetd.IPV4, INetd.CONF, iface, parameter);
-    }
+    /** Where they are, for people who read a dump. */
+    @NonNull
+    String describe();
 
-    private void onError(String what, Exception e) {
-        mErrors++;
-        final String message = what + ": " + e;
-        Log.e(TAG, message);
-        mLog.log(message);
-    }
+    /** The interfaces that are not off, or may not be. */
+    @NonNull
+    Set<String> getInterfacesNotOff();
 
-    /** One of the files that an interface has. */
-    private final class Knob {
-        @NonNull private final String mName;
-        @NonNull private final String mWithout;
-        @NonNull private final Result mLacking;
-        @NonNull private final Result mFailed;
+    /**
+     * Finds out what all interfaces hold. Does nothing once that is done.
+     *
+     * @return whether it is done: false means that it is worth another try later
+     */
+    boolean start();
 
-        /** What the files hold; interfaces that are not here hold {@link #DEFAULT}. */
-        final ArrayMap<String, Integer> mValues = new ArrayMap<>();
+    /** Finds out what an interface holds, and {@link Result#DONE} if it can be set. */
+    @NonNull
+    Result refresh(@NonNull String iface);
 
-        private boolean mSeen;
+    /**
+     * Writes the setting of an interface, but for what it holds already.
+     *
+     * @param queue above 0 and the same for all interfaces that share it, or {@link #OWN_QUEUE}. An
+     *     interface that is off has the latter anyway
+     */
+    @NonNull
+    Result set(@NonNull String iface, @NonNull DrwaSetting setting, int queue);
 
-        /** Whether this kernel is known to lack it. Written by the owning thread alone. */
-        volatile boolean mMissing;
+    /** Takes away what no interface needs, once all of them are set. */
+    @NonNull
+    Result clean();
 
-        /**
-         * @param without what follows for a kernel that lacks it
-         * @param lacking what a try comes to at an interface that lacks it
-         * @param failed what a try comes to when netd fails
-         */
-        Knob(
-                @NonNull String name,
-                @NonNull String without,
-                @NonNull Result lacking,
-                @NonNull Result failed) {
-            mName = name;
-            mWithout = without;
-            mLacking = lacking;
-            mFailed = failed;
-        }
-
-        String describeMissing() {
-            return "This kernel has no " + mName + ", so " + mWithout;
-        }
-
-        /**
-         * @param lacking whether an interface is known to lack it
-         */
-        void refreshAll(boolean lacking) {
-            for (String iface : mInterfaces.get()) lacking |= refresh(iface) == mLacking;
-            if (lacking && !mSeen) {
-                mMissing = true;
-                mValues.clear();
-                Log.i(TAG, describeMissing());
-            }
-        }
-
-        Result refresh(String iface) {
-            if (mMissing) return mLacking;
-            try {
-                final int value = Integer.parseInt(getProcSysNet(iface, mName));
-                mSeen = true;
-                remember(iface, value);
-                return Result.DONE;
-            } catch (RemoteException | RuntimeException e) {
-                return onError("read", iface, e);
-            }
-        }
-
-        /**
-         * @param reason for people, printed if the value was written
-         */
-        Result set(String iface, int value, Object reason) {
-            if (mValues.getOrDefault(iface, DEFAULT) == value || mMissing) return Result.DONE;
-            try {
-                mNetd.setProcSysNet(INetd.IPV4, INetd.CONF, iface, mName, Integer.toString(value));
-            } catch (RemoteException | RuntimeException e) {
-                final Result result = onError("write", iface, e);
-                // One interface without a knob says little of the kernel
-                if (result == mLacking && !mSeen) refreshAll(true);
-                // Without its interface a knob holds the default
-                final boolean isSo = result != mFailed && value == DEFAULT;
-                return mMissing || isSo ? Result.DONE : result;
-            }
-            mSeen = true;
-            mWrites++;
-            mLog.log(iface + " " + reason);
-            remember(iface, value);
-            return Result.DONE;
-        }
-
-        private void remember(String iface, int value) {
-            if (value == DEFAULT) {
-                mValues.remove(iface);
-            } else {
-                mValues.put(iface, value);
-            }
-        }
-
-        private Result onError(String what, String iface, Exception e) {
-            if (e instanceof ServiceSpecificException
-                    && ((ServiceSpecificException) e).errorCode == ENOENT) {
-                mValues.remove(iface);
-                return exists(iface, ANY_KERNEL_HAS) ? mLacking : Result.NO_INTERFACE;
-            }
-            // netd may have written before it failed, and the interface may go before the next try
-            mValues.put(iface, UNKNOWN);
-            DrwaKnobs.this.onError("Cannot " + what + " " + mName + " of " + iface, e);
-            return mFailed;
-        }
-    }
+    /** Prints what there is to tell beside the settings. */
+    void dump(@NonNull PrintWriter pw);
 }

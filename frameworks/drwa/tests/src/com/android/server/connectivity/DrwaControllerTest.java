@@ -50,34 +50,41 @@ import org.robolectric.shadows.ShadowSystemProperties;
 
 @RunWith(RobolectricTestRunner.class)
 public class DrwaControllerTest {
-    private static final int CELL = 100;
-    private static final int OTHER = 101;
-    private static final int VPN = 102;
-    private static final int VCN = 103;
+    protected static final int CELL = 100;
+    protected static final int OTHER = 101;
+    protected static final int VPN = 102;
+    protected static final int VCN = 103;
 
-    private static final int SUB = 1;
-    private static final int SUB2 = 2;
-    private static final int LAMBDA = 150;
-    private static final int LAMBDA2 = 300;
+    protected static final int SUB = 1;
+    protected static final int SUB2 = 2;
+    protected static final int LAMBDA = 150;
+    protected static final int LAMBDA2 = 300;
 
-    private static final String RMNET = "rmnet_data2";
-    private static final String RMNET2 = "rmnet_data3";
-    private static final String CLAT = "v4-rmnet_data2";
-    private static final String WLAN = "wlan0";
-    private static final String TUN = "tun0";
+    protected static final String RMNET = "rmnet_data2";
+    protected static final String RMNET2 = "rmnet_data3";
+    protected static final String CLAT = "v4-rmnet_data2";
+    protected static final String WLAN = "wlan0";
+    protected static final String TUN = "tun0";
 
-    private final FakeNetd mNetd = new FakeNetd();
+    protected final FakeNetd mNetd = new FakeNetd();
+    protected final FakeBpf mBpf = new FakeBpf(mNetd);
     private final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
-    private final TestDependencies mDeps = new TestDependencies();
-    private DrwaController mController;
+    protected final TestDependencies mDeps = new TestDependencies();
+    protected DrwaController mController;
 
-    private class TestDependencies extends DrwaController.Dependencies {
+    protected class TestDependencies extends DrwaController.Dependencies {
         final FakeReader mReader = new FakeReader();
 
         boolean mDebuggable = true;
 
         /** What the system lists although it is gone when netd is asked for it. */
         List<String> mGone = List.of();
+
+        @Override
+        DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+            if (!mNetd.hasBpf()) throw new UnsupportedOperationException("a reason");
+            return new DrwaBpfKnobs(mBpf, log);
+        }
 
         @Override
         List<String> getInterfaceNames() {
@@ -108,7 +115,7 @@ public class DrwaControllerTest {
         makeController();
     }
 
-    private void makeController() {
+    protected void makeController() {
         mController =
                 new DrwaController(
                         RuntimeEnvironment.getApplication(),
@@ -117,7 +124,7 @@ public class DrwaControllerTest {
                         mDeps);
     }
 
-    private void start() {
+    protected void start() {
         mController.start();
         idle();
         announceSims();
@@ -130,36 +137,36 @@ public class DrwaControllerTest {
         idle();
     }
 
-    private static void idle() {
+    protected static void idle() {
         shadowOf(Looper.getMainLooper()).idle();
     }
 
-    private static void idleFor(long ms) {
+    protected static void idleFor(long ms) {
         shadowOf(Looper.getMainLooper()).idleFor(ms, TimeUnit.MILLISECONDS);
     }
 
-    private void connect(int netId, NetworkCapabilities nc, LinkProperties lp) {
+    protected void connect(int netId, NetworkCapabilities nc, LinkProperties lp) {
         mController.onNetworkChanged(netId, nc, lp);
         idle();
     }
 
-    private void startOnCellular() {
+    protected void startOnCellular() {
         start();
         connect(CELL, cellular(SUB), link(RMNET));
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
-    private String dump() {
+    protected String dump() {
         final StringWriter text = new StringWriter();
         mController.dump(new PrintWriter(text, true));
         return text.toString();
     }
 
-    private void assertDumped(String line) {
+    protected void assertDumped(String line) {
         assertTrue(dump(), List.of(dump().split("\n")).contains(line));
     }
 
-    private static long countLogged(String tag, int priority) {
+    protected static long countLogged(String tag, int priority) {
         return ShadowLog.getLogsForTag(tag).stream().filter(l -> l.type == priority).count();
     }
 
@@ -412,7 +419,7 @@ public class DrwaControllerTest {
         assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
     }
 
-    private void assertQueues(int queue, String... ifaces) {
+    protected void assertQueues(int queue, String... ifaces) {
         for (String iface : ifaces) assertEquals(iface, queue, mNetd.getQueue(iface));
     }
 
@@ -905,7 +912,7 @@ public class DrwaControllerTest {
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
-        assertDumped("This kernel has no tcp_drwa_lambda, so DRWA stays off");
+        assertDumped("Knobs: none, so DRWA stays off");
     }
 
     @Test

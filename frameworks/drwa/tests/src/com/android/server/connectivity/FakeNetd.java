@@ -11,6 +11,7 @@ import android.os.DeadObjectException;
 import android.os.IBinder;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
+import android.system.ErrnoException;
 import android.system.OsConstants;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -22,7 +23,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** netd in front of a kernel: which interfaces exist, and what their knobs of DRWA hold. */
+/**
+ * netd in front of a kernel: which interfaces exist, and what their knobs of DRWA hold.
+ *
+ * <p>Or a kernel whose knobs are the maps of BPF programs, {@link #replaceKnobsByBpf}: what a test
+ * reads and sets is in these maps then, and what fails are their system calls.
+ */
 public class FakeNetd extends INetd.Default {
     /** What can go wrong with a call, as netd or binder report it. */
     public enum Fault {
@@ -41,6 +47,9 @@ public class FakeNetd extends INetd.Default {
     private final Map<String, Integer> mQueues = new ConcurrentHashMap<>();
     private final Set<String> mWithoutKnob = ConcurrentHashMap.newKeySet();
     private final List<INetdUnsolicitedEventListener> mListeners = new CopyOnWriteArrayList<>();
+    private final Map<String, Integer> mIndices = new ConcurrentHashMap<>();
+    private int mLastIndex = 1;
+    private FakeBpfMap<DrwaBpfKnobs.Dev> mDevs;
     private boolean mKernelHasDrwa = true;
     private boolean mKernelHasQueues = true;
 
@@ -107,6 +116,7 @@ public class FakeNetd extends INetd.Default {
     public void addInterface(String iface) {
         announce(listener -> listener.onInterfaceAdded(iface));
         mKnobs.put(iface, 0);
+        mIndices.put(iface, ++mLastIndex);
         announce(listener -> listener.onInterfaceLinkStateChanged(iface, false /* up */));
     }
 
@@ -114,14 +124,15 @@ public class FakeNetd extends INetd.Default {
         mKnobs.remove(iface);
         mQueues.remove(iface);
         mWithoutKnob.remove(iface);
+        mIndices.remove(iface);
         announce(listener -> listener.onInterfaceRemoved(iface));
     }
 
     /** The device goes on under another name, with its knob. netd hears of the new name alone. */
     public void renameInterface(String from, String to) {
         mKnobs.put(to, mKnobs.remove(from));
-        setQueue(to, getQueue(from));
-        mQueues.remove(from);
+        mIndices.put(to, mIndices.remove(from));
+        if (mQueues.containsKey(from)) mQueues.put(to, mQueues.remove(from));
         if (mWithoutKnob.remove(from)) mWithoutKnob.add(to);
         announce(listener -> listener.onInterfaceLinkStateChanged(to, true /* up */));
     }
@@ -132,6 +143,88 @@ public class FakeNetd extends INetd.Default {
 
     public void removeDrwaFromKernel() {
         mKernelHasDrwa = false;
+    }
+
+    /** As a kernel without knobs, with programs that netd has attached. */
+    public void replaceKnobsByBpf() {
+        removeDrwaFromKernel();
+        addBpf();
+    }
+
+    /** As a module with programs, whatever the kernel has. */
+    public void addBpf() {
+        mDevs = new FakeBpfMap<>(DrwaBpfKnobs.Dev.class, 64, new SystemCalls());
+    }
+
+    public boolean hasBpf() {
+        return mDevs != null;
+    }
+
+    /** The maps hold what governs. */
+    private boolean isBpf() {
+        return hasBpf() && !mKernelHasDrwa;
+    }
+
+    public FakeBpfMap<DrwaBpfKnobs.Dev> getDevs() {
+        return mDevs;
+    }
+
+    /** 0 if there is no such interface. */
+    public int getIndex(String iface) {
+        return mIndices.getOrDefault(iface, 0);
+    }
+
+    /** Null if there is no such interface. */
+    public String getName(int index) {
+        for (Map.Entry<String, Integer> iface : mIndices.entrySet()) {
+            if (iface.getValue() == index) return iface.getKey();
+        }
+        return null;
+    }
+
+    private DrwaBpfKnobs.Dev getDev(String iface) {
+        return mDevs.getAll()
+                .getOrDefault(getIndex(iface), new DrwaBpfKnobs.Dev(0 /* lambda */, 0 /* queue */));
+    }
+
+    private void setDev(String iface, long lambda, long queue) {
+        final int index = mIndices.computeIfAbsent(iface, name -> ++mLastIndex);
+        mDevs.put(index, new DrwaBpfKnobs.Dev(lambda, queue));
+    }
+
+    private final class SystemCalls implements FakeBpfMap.Observer {
+        @Override
+        public void onRead(int index) throws ErrnoException {
+            calls++;
+            final Fault found = faultOf(index);
+            if (found != Fault.NONE && found != Fault.DIES_AFTER_WRITE) throw ioError();
+        }
+
+        @Override
+        public void beforeWrite(int index) throws ErrnoException {
+            onRead(index);
+        }
+
+        @Override
+        public void afterWrite(int index, boolean changed) throws ErrnoException {
+            // One call for all connections whose interface is not known is beside the point
+            if (index != 0) writes++;
+            if (!changed) redundantWrites++;
+            final DrwaBpfKnobs.Dev dev = mDevs.getAll().get(index);
+            written.add(
+                    (index == 0 ? "unknown" : getName(index))
+                            + (dev == null ? " deleted" : " " + dev.lambda + " " + dev.queue));
+            if (faultOf(index) == Fault.DIES_AFTER_WRITE) throw ioError();
+        }
+
+        private Fault faultOf(int index) {
+            final String iface = getName(index);
+            return iface == null ? fault : FakeNetd.this.faultOf(iface, "");
+        }
+
+        private ErrnoException ioError() {
+            return new ErrnoException("bpf", OsConstants.EIO);
+        }
     }
 
     /** As a kernel with an older series, which knows λ alone. */
@@ -147,34 +240,47 @@ public class FakeNetd extends INetd.Default {
     public void removeKnob(String iface) {
         mWithoutKnob.add(iface);
         mKnobs.put(iface, 0);
+        mIndices.computeIfAbsent(iface, name -> ++mLastIndex);
     }
 
     public boolean hasKnob(String iface) {
+        if (isBpf()) return hasInterface(iface);
+        return hasSysctl(iface);
+    }
+
+    private boolean hasSysctl(String iface) {
         return mKnobs.containsKey(iface) && mKernelHasDrwa && !mWithoutKnob.contains(iface);
     }
 
     /** As a shell or an earlier system server would do. */
     public void setKnob(String iface, int lambda) {
-        mKnobs.put(iface, lambda);
+        mKnobs.put(iface, isBpf() ? 0 : lambda);
+        if (isBpf()) setDev(iface, lambda, getQueue(iface));
     }
 
     public int getKnob(String iface) {
-        return mKnobs.get(iface);
+        return isBpf() ? (int) getDev(iface).lambda : mKnobs.get(iface);
     }
 
     /** As a shell or an earlier system server would do. */
     public void setQueue(String iface, int queue) {
-        mQueues.put(iface, queue);
+        if (isBpf()) {
+            setDev(iface, getKnob(iface), queue);
+        } else {
+            mQueues.put(iface, queue);
+        }
     }
 
     /** 0 for an interface that has a queue of its own. */
     public int getQueue(String iface) {
-        return mQueues.getOrDefault(iface, 0);
+        return isBpf() ? (int) getDev(iface).queue : mQueues.getOrDefault(iface, 0);
     }
 
     /** All interfaces and what their knobs hold; 0 for those that have none. */
     public Map<String, Integer> getKnobs() {
-        return new TreeMap<>(mKnobs);
+        final Map<String, Integer> knobs = new TreeMap<>(mKnobs);
+        if (isBpf()) knobs.replaceAll((iface, none) -> getKnob(iface));
+        return knobs;
     }
 
     @Override
@@ -182,9 +288,9 @@ public class FakeNetd extends INetd.Default {
             throws RemoteException {
         checkCall(ipVersion, which, iface, parameter);
         switch (parameter) {
-            case DrwaKnobs.LAMBDA:
+            case DrwaSysctlKnobs.LAMBDA:
                 return Integer.toString(mKnobs.get(iface));
-            case DrwaKnobs.QUEUE:
+            case DrwaSysctlKnobs.QUEUE:
                 return Integer.toString(getQueue(iface));
             default:
                 return "1";
@@ -198,12 +304,12 @@ public class FakeNetd extends INetd.Default {
         checkCall(ipVersion, which, iface, parameter);
         final int number = Integer.parseInt(value);
         final Integer former;
-        if (parameter.equals(DrwaKnobs.QUEUE)) {
+        if (parameter.equals(DrwaSysctlKnobs.QUEUE)) {
             if (number < 0) throw new ServiceSpecificException(OsConstants.EINVAL);
             former = getQueue(iface);
             setQueue(iface, number);
         } else {
-            assertEquals(DrwaKnobs.LAMBDA, parameter);
+            assertEquals(DrwaSysctlKnobs.LAMBDA, parameter);
             if (number != 0 && (number < 100 || number > 1000)) {
                 throw new ServiceSpecificException(OsConstants.EINVAL);
             }
@@ -223,7 +329,7 @@ public class FakeNetd extends INetd.Default {
     private Fault faultOf(String iface, String parameter) {
         if (fault != Fault.NONE) return fault;
         final Fault ofQueue = faultsOfQueues.get(iface);
-        if (ofQueue != null && parameter.equals(DrwaKnobs.QUEUE)) return ofQueue;
+        if (ofQueue != null && parameter.equals(DrwaSysctlKnobs.QUEUE)) return ofQueue;
         return faults.getOrDefault(iface, Fault.NONE);
     }
 
@@ -238,10 +344,10 @@ public class FakeNetd extends INetd.Default {
 
     private boolean hasFile(String iface, String parameter) {
         switch (parameter) {
-            case DrwaKnobs.LAMBDA:
-                return hasKnob(iface);
-            case DrwaKnobs.QUEUE:
-                return hasKnob(iface) && mKernelHasQueues;
+            case DrwaSysctlKnobs.LAMBDA:
+                return hasSysctl(iface);
+            case DrwaSysctlKnobs.QUEUE:
+                return hasSysctl(iface) && mKernelHasQueues;
             default:
                 return mKnobs.containsKey(iface);
         }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package com.android.server.connectivity;
+
+import android.system.ErrnoException;
+import android.system.OsConstants;
+import com.android.net.module.util.IBpfMap;
+import com.android.net.module.util.Struct;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+
+/** A hash map of the kernel's with room for some entries, which it keeps as bytes. */
+public class FakeBpfMap<V extends Struct> implements IBpfMap<Struct.S32, V> {
+    private final ConcurrentSkipListMap<Integer, byte[]> mEntries = new ConcurrentSkipListMap<>();
+    private final Class<V> mValueClass;
+    private final int mCapacity;
+    private final Observer mObserver;
+
+    /** Sees each system call. What it throws is what the call comes to. */
+    public interface Observer {
+        void onRead(int key) throws ErrnoException;
+
+        void beforeWrite(int key) throws ErrnoException;
+
+        /**
+         * @param changed whether it was worth it
+         */
+        void afterWrite(int key, boolean changed) throws ErrnoException;
+    }
+
+    public FakeBpfMap(Class<V> valueClass, int capacity, Observer observer) {
+        mValueClass = valueClass;
+        mCapacity = capacity;
+        mObserver = observer;
+    }
+
+    /** As another process sees it, or the programs. */
+    public Map<Integer, V> getAll() {
+        final Map<Integer, V> all = new TreeMap<>();
+        mEntries.forEach((key, value) -> all.put(key, parse(value)));
+        return all;
+    }
+
+    /** As another process writes it, or the programs. */
+    public void put(int key, V value) {
+        mEntries.put(key, value.writeToBytes());
+    }
+
+    private V parse(byte[] value) {
+        if (value == null) return null;
+        return Struct.parse(mValueClass, ByteBuffer.wrap(value).order(ByteOrder.nativeOrder()));
+    }
+
+    private static Struct.S32 keyOf(Integer key) {
+        return key == null ? null : new Struct.S32(key);
+    }
+
+    @Override
+    public void updateEntry(Struct.S32 key, V value) throws ErrnoException {
+        mObserver.beforeWrite(key.val);
+        if (!mEntries.containsKey(key.val) && mEntries.size() >= mCapacity) {
+            throw new ErrnoException("nativeWriteToMapEntry", OsConstants.E2BIG);
+        }
+        final V former = parse(mEntries.put(key.val, value.writeToBytes()));
+        mObserver.afterWrite(key.val, !value.equals(former));
+    }
+
+    @Override
+    public boolean deleteEntry(Struct.S32 key) throws ErrnoException {
+        mObserver.beforeWrite(key.val);
+        final boolean changed = mEntries.remove(key.val) != null;
+        mObserver.afterWrite(key.val, changed);
+        return changed;
+    }
+
+    @Override
+    public Struct.S32 getNextKey(Struct.S32 key) throws ErrnoException {
+        if (!mEntries.containsKey(key.val)) return getFirstKey();
+        mObserver.onRead(key.val);
+        return keyOf(mEntries.higherKey(key.val));
+    }
+
+    @Override
+    public Struct.S32 getFirstKey() throws ErrnoException {
+        mObserver.onRead(0);
+        return mEntries.isEmpty() ? null : keyOf(mEntries.firstKey());
+    }
+
+    @Override
+    public V getValue(Struct.S32 key) throws ErrnoException {
+        mObserver.onRead(key.val);
+        return parse(mEntries.get(key.val));
+    }
+}
