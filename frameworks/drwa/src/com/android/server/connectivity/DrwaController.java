@@ -388,7 +388,7 @@ public class DrwaController {
         if (reasonNoBpf != null) pw.println("No BPF: " + reasonNoBpf);
         if (!isBpf && mBpfKnobs != null) pw.println("No BPF: the kernel has knobs of its own");
         pw.println("Knobs: " + (mIdle ? "none, so DRWA stays off" : knobs.describe()));
-        knobs.dump(pw);
+        if (!mIdle) knobs.dump(pw);
     }
 
     /**

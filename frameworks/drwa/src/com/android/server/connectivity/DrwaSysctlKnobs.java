@@ -152,9 +152,7 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
 
     @Override
     public void dump(PrintWriter pw) {
-        for (Knob knob : List.of(mLambda, mQueue)) {
-            if (knob.mMissing) pw.println(knob.describeMissing());
-        }
+        if (mQueue.mMissing) pw.println(mQueue.describeMissing());
     }
 
     private boolean exists(String iface, String parameter) {

@@ -68,7 +68,7 @@ public class DrwaControllerTest {
 
     protected final FakeNetd mNetd = new FakeNetd();
     protected final FakeBpf mBpf = new FakeBpf(mNetd);
-    private final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
+    protected final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
     protected final TestDependencies mDeps = new TestDependencies();
     protected DrwaController mController;
 
@@ -481,7 +481,7 @@ public class DrwaControllerTest {
         connect(OTHER, cellular(SUB2), link(RMNET2));
         assertQueues(CELL, RMNET);
         assertQueues(OTHER, RMNET2);
-        assertFalse(dump(), dump().contains("shared"));
+        assertFalse(dump(), dump().contains("shared with"));
     }
 
     @Test
@@ -1325,7 +1325,7 @@ public class DrwaControllerTest {
         assertEquals(dump(), again.toString());
     }
 
-    private void assertShellSays(String line, String... args) throws Exception {
+    protected void assertShellSays(String line, String... args) throws Exception {
         final StringWriter text = new StringWriter();
         assertEquals(String.join(" ", args), -1, shell(text, args));
         assertEquals(line + "\n", text.toString());

@@ -109,6 +109,12 @@ public class DrwaStateMachine {
         RESTART
     }
 
+    private enum Kernel {
+        WITH_QUEUES,
+        WITHOUT_QUEUES,
+        BPF
+    }
+
     private record Step(Action action, int network, int choice, int detail) {}
 
     /** What is known of a live network. */
@@ -174,6 +180,7 @@ public class DrwaStateMachine {
     private static class Phone {
         final Application mContext = RuntimeEnvironment.getApplication();
         final FakeNetd mNetd = new FakeNetd();
+        final FakeBpf mBpf = new FakeBpf(mNetd);
         final FakeTelephony mTelephony = new FakeTelephony(mContext);
         final Map<Integer, Live> mLive = new TreeMap<>();
         final List<Subscription> mSubscriptions = new ArrayList<>();
@@ -194,9 +201,10 @@ public class DrwaStateMachine {
 
         final boolean mKernelHasQueues;
 
-        Phone(boolean kernelHasQueues) {
-            mKernelHasQueues = kernelHasQueues;
-            if (!kernelHasQueues) mNetd.removeQueuesFromKernel();
+        Phone(Kernel kernel) {
+            mKernelHasQueues = kernel != Kernel.WITHOUT_QUEUES;
+            if (kernel == Kernel.WITHOUT_QUEUES) mNetd.removeQueuesFromKernel();
+            if (kernel == Kernel.BPF) mNetd.replaceKnobsByBpf();
             // jqwik shrinks on a thread of its own
             if (Looper.myLooper() == null) Looper.prepare();
             mLooper = shadowOf(Looper.myLooper());
@@ -250,6 +258,12 @@ public class DrwaStateMachine {
                                 @Override
                                 List<String> getInterfaceNames() {
                                     return new ArrayList<>(mNetd.getKnobs().keySet());
+                                }
+
+                                @Override
+                                DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+                                    if (mNetd.hasBpf()) return new DrwaBpfKnobs(mBpf, log);
+                                    throw new UnsupportedOperationException();
                                 }
 
                                 @Override
@@ -436,8 +450,26 @@ public class DrwaStateMachine {
                     mSubscriptions.stream().filter(Subscription::isKnown).count(),
                     subscriptions.size());
 
+            if (mNetd.hasBpf()) {
+                checkMap(withoutZeros(expected));
+                return;
+            }
             assertEquals("known lambdas", withoutZeros(expected), known("mLambda"));
             assertEquals("known queues", withoutZeros(expectedQueues), known("mQueue"));
+        }
+
+        /** It has what is governed, and nothing else, under whatever index. */
+        void checkMap(Map<String, Integer> expected) {
+            final Set<Integer> indices = new TreeSet<>();
+            for (String iface : expected.keySet()) indices.add(mNetd.getIndex(iface));
+            if (!indices.isEmpty()) indices.add(DrwaBpfKnobs.UNKNOWN_INDEX);
+            final Map<Integer, DrwaBpfKnobs.Dev> devs = mNetd.getDevs().getAll();
+            if (!indices.equals(devs.keySet())) assertEquals(dump(), indices, devs.keySet());
+
+            final DrwaKnobs knobs = ReflectionHelpers.getField(mController, "mKnobs");
+            assertEquals("known interfaces", expected.keySet(), knobs.getInterfacesNotOff());
+            final Set<Integer> gone = ReflectionHelpers.getField(knobs, "mGone");
+            assertEquals("gone", Set.of(), gone);
         }
 
         static Map<String, Integer> withoutZeros(Map<String, Integer> values) {
@@ -613,13 +645,19 @@ public class DrwaStateMachine {
 
     @Property(tries = 750, edgeCases = EdgeCasesMode.NONE)
     void knobsFollowTheSpecification(@ForAll("lives") List<Step> life) {
-        final Phone phone = new Phone(true /* kernelHasQueues */);
+        final Phone phone = new Phone(Kernel.WITH_QUEUES);
         for (Step step : life) phone.run(step);
     }
 
     @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
     void lambdasFollowTheSpecificationWithoutQueues(@ForAll("lives") List<Step> life) {
-        final Phone phone = new Phone(false /* kernelHasQueues */);
+        final Phone phone = new Phone(Kernel.WITHOUT_QUEUES);
+        for (Step step : life) phone.run(step);
+    }
+
+    @Property(tries = 450, edgeCases = EdgeCasesMode.NONE)
+    void mapsFollowTheSpecification(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone(Kernel.BPF);
         for (Step step : life) phone.run(step);
     }
 }

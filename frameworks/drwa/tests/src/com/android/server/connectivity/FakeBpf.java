@@ -24,7 +24,7 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
                 new FakeBpfMap<>(
                         DrwaBpfKnobs.Stats.class,
                         64,
-                        new FakeBpfMap.Observer() {
+                        new FakeBpfMap.Observer<>() {
                             @Override
                             public void onRead(int index) {}
 
@@ -34,7 +34,10 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
                             }
 
                             @Override
-                            public void afterWrite(int index, boolean changed) {}
+                            public void afterWrite(
+                                    int index,
+                                    DrwaBpfKnobs.Stats former,
+                                    DrwaBpfKnobs.Stats value) {}
                         });
     }
 

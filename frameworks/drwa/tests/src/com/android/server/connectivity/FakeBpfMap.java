@@ -17,21 +17,22 @@ public class FakeBpfMap<V extends Struct> implements IBpfMap<Struct.S32, V> {
     private final ConcurrentSkipListMap<Integer, byte[]> mEntries = new ConcurrentSkipListMap<>();
     private final Class<V> mValueClass;
     private final int mCapacity;
-    private final Observer mObserver;
+    private final Observer<V> mObserver;
 
     /** Sees each system call. What it throws is what the call comes to. */
-    public interface Observer {
+    public interface Observer<V extends Struct> {
         void onRead(int key) throws ErrnoException;
 
         void beforeWrite(int key) throws ErrnoException;
 
         /**
-         * @param changed whether it was worth it
+         * @param former null if there was none
+         * @param value null if there is none any more
          */
-        void afterWrite(int key, boolean changed) throws ErrnoException;
+        void afterWrite(int key, V former, V value) throws ErrnoException;
     }
 
-    public FakeBpfMap(Class<V> valueClass, int capacity, Observer observer) {
+    public FakeBpfMap(Class<V> valueClass, int capacity, Observer<V> observer) {
         mValueClass = valueClass;
         mCapacity = capacity;
         mObserver = observer;
@@ -47,6 +48,11 @@ public class FakeBpfMap<V extends Struct> implements IBpfMap<Struct.S32, V> {
     /** As another process writes it, or the programs. */
     public void put(int key, V value) {
         mEntries.put(key, value.writeToBytes());
+    }
+
+    /** As another process deletes it, or the programs. */
+    public void remove(int key) {
+        mEntries.remove(key);
     }
 
     private V parse(byte[] value) {
@@ -65,15 +71,15 @@ public class FakeBpfMap<V extends Struct> implements IBpfMap<Struct.S32, V> {
             throw new ErrnoException("nativeWriteToMapEntry", OsConstants.E2BIG);
         }
         final V former = parse(mEntries.put(key.val, value.writeToBytes()));
-        mObserver.afterWrite(key.val, !value.equals(former));
+        mObserver.afterWrite(key.val, former, value);
     }
 
     @Override
     public boolean deleteEntry(Struct.S32 key) throws ErrnoException {
         mObserver.beforeWrite(key.val);
-        final boolean changed = mEntries.remove(key.val) != null;
-        mObserver.afterWrite(key.val, changed);
-        return changed;
+        final V former = parse(mEntries.remove(key.val));
+        mObserver.afterWrite(key.val, former, null);
+        return former != null;
     }
 
     @Override

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -58,6 +59,9 @@ public class FakeNetd extends INetd.Default {
 
     /** Applies to calls about one interface; for {@link #fault} to win, that has to be set. */
     public final Map<String, Fault> faults = new ConcurrentHashMap<>();
+
+    /** Whether of the maps' entries, {@link #fault} applies to that of no interface alone. */
+    public boolean onlyUnknownFails;
 
     /** Applies to calls about one interface's queue. */
     public final Map<String, Fault> faultsOfQueues = new ConcurrentHashMap<>();
@@ -156,6 +160,11 @@ public class FakeNetd extends INetd.Default {
         mDevs = new FakeBpfMap<>(DrwaBpfKnobs.Dev.class, 64, new SystemCalls());
     }
 
+    /** As when a module of the kernel's was loaded. */
+    public void addDrwaToKernel() {
+        mKernelHasDrwa = true;
+    }
+
     public boolean hasBpf() {
         return mDevs != null;
     }
@@ -192,7 +201,7 @@ public class FakeNetd extends INetd.Default {
         mDevs.put(index, new DrwaBpfKnobs.Dev(lambda, queue));
     }
 
-    private final class SystemCalls implements FakeBpfMap.Observer {
+    private final class SystemCalls implements FakeBpfMap.Observer<DrwaBpfKnobs.Dev> {
         @Override
         public void onRead(int index) throws ErrnoException {
             calls++;
@@ -206,11 +215,11 @@ public class FakeNetd extends INetd.Default {
         }
 
         @Override
-        public void afterWrite(int index, boolean changed) throws ErrnoException {
-            // One call for all connections whose interface is not known is beside the point
-            if (index != 0) writes++;
-            if (!changed) redundantWrites++;
-            final DrwaBpfKnobs.Dev dev = mDevs.getAll().get(index);
+        public void afterWrite(int index, DrwaBpfKnobs.Dev former, DrwaBpfKnobs.Dev dev)
+                throws ErrnoException {
+            final long before = former == null ? 0 : former.lambda;
+            if (index != 0 && before != (dev == null ? 0 : dev.lambda)) writes++;
+            if (Objects.equals(dev, former)) redundantWrites++;
             written.add(
                     (index == 0 ? "unknown" : getName(index))
                             + (dev == null ? " deleted" : " " + dev.lambda + " " + dev.queue));
@@ -218,6 +227,7 @@ public class FakeNetd extends INetd.Default {
         }
 
         private Fault faultOf(int index) {
+            if (onlyUnknownFails && index != 0) return Fault.NONE;
             final String iface = getName(index);
             return iface == null ? fault : FakeNetd.this.faultOf(iface, "");
         }
