@@ -29,10 +29,8 @@ import android.util.ArrayMap;
 import android.util.ArraySet;
 import com.android.internal.annotations.VisibleForTesting;
 import com.android.net.module.util.BpfMap;
-import com.android.net.module.util.BpfUtils;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -49,6 +47,7 @@ import java.util.TreeSet;
  *       no entry. That of {@link #UNKNOWN_INDEX} is for connections whose interface is not known
  *       yet, and is there while any interface is on.
  *   <li>{@code drwa_stats}: what the programs have counted at interfaces, by their index.
+ *   <li>{@code drwa_attached}: 1 once netd has attached all programs, which it does when it starts.
  * </ul>
  *
  * <p>Entries outlive both the interface and the system server, and an index may be another
@@ -61,20 +60,18 @@ import java.util.TreeSet;
  * @hide
  */
 public final class DrwaBpfKnobs implements DrwaKnobs {
-    /** Where the module's loader pins maps that netd and the system server share. */
-    @VisibleForTesting static final String PATH = "/sys/fs/bpf/netd_shared/map_drwa_";
+    /** Where the module's loader pins maps that the system server writes, and netd does not. */
+    @VisibleForTesting static final String PATH = "/sys/fs/bpf/netd_readonly/map_drwa_";
 
     @VisibleForTesting static final String DEVS = "drwa_devs";
     @VisibleForTesting static final String STATS = "drwa_stats";
+    @VisibleForTesting static final String ATTACHED = "drwa_attached";
 
     /** No interface has this one. */
     @VisibleForTesting static final int UNKNOWN_INDEX = 0;
 
     /** As in the programs. */
     @VisibleForTesting static final int BINS = 14;
-
-    /** From include/uapi/linux/bpf.h; BpfUtils has no name for it. */
-    private static final int BPF_CGROUP_SOCK_OPS = 3;
 
     /** More keys than any of the maps has room for: one that changes may be read in circles. */
     private static final int MAX_KEYS = 1024;
@@ -205,8 +202,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
          */
         @NonNull
         IBpfMap<Struct.S32, Dev> openDevs() throws ErrnoException {
-            requireBpf();
-            return new BpfMap<>(PATH + DEVS, BpfMap.BPF_F_RDWR, Struct.S32.class, Dev.class);
+            return open(DEVS, BpfMap.BPF_F_RDWR, Dev.class);
         }
 
         /**
@@ -214,23 +210,24 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
          */
         @NonNull
         IBpfMap<Struct.S32, Stats> openStats() throws ErrnoException {
-            requireBpf();
-            return new BpfMap<>(PATH + STATS, BpfMap.BPF_F_RDONLY, Struct.S32.class, Stats.class);
-        }
-
-        /** The module has no BPF programs of netd's before. */
-        private static void requireBpf() {
-            if (Build.VERSION.SDK_INT < Build.VERSION_CODES.TIRAMISU) {
-                throw new UnsupportedOperationException("needs Android 13");
-            }
+            return open(STATS, BpfMap.BPF_F_RDONLY, Stats.class);
         }
 
         /**
-         * @return 0 if netd has attached none
-         * @throws IOException if that cannot be told
+         * @throws ErrnoException if there is none, or it may not be read
          */
-        int getSockopsProgramId() throws IOException {
-            return BpfUtils.getProgramId(BPF_CGROUP_SOCK_OPS);
+        @NonNull
+        IBpfMap<Struct.S32, Struct.U32> openAttached() throws ErrnoException {
+            return open(ATTACHED, BpfMap.BPF_F_RDONLY, Struct.U32.class);
+        }
+
+        private static <V extends Struct> IBpfMap<Struct.S32, V> open(
+                String map, int mode, Class<V> value) throws ErrnoException {
+            // netd's programs are in the module since then
+            if (Build.VERSION.SDK_INT < Build.VERSION_CODES.TIRAMISU) {
+                throw new UnsupportedOperationException("older than Android 13");
+            }
+            return new BpfMap<>(PATH + map, mode, Struct.S32.class, value);
         }
 
         /**
@@ -250,20 +247,27 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     /**
-     * @throws UnsupportedOperationException if the programs' maps are not there or may not be used
+     * @throws UnsupportedOperationException with the reason, if the programs are not attached, or
+     *     their maps are not there or may not be used
      */
     DrwaBpfKnobs(@NonNull Dependencies deps, @NonNull DrwaWriteLog log)
             throws UnsupportedOperationException {
         mDeps = deps;
         mLog = log;
         String map = DEVS;
+        final Struct.U32 attached;
         try {
             mDevs = deps.openDevs();
             map = STATS;
             mStats = deps.openStats();
+            map = ATTACHED;
+            attached = deps.openAttached().getValue(new Struct.S32(0));
         } catch (ErrnoException e) {
             throw new UnsupportedOperationException(
-                    "cannot open " + PATH + map + ": " + e.getMessage(), e);
+                    "cannot use " + PATH + map + ": " + e.getMessage(), e);
+        }
+        if (attached == null || attached.val == 0) {
+            throw new UnsupportedOperationException("netd has not attached the programs");
         }
     }
 
@@ -435,12 +439,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** Prints what the maps hold now, whoever wrote it, and what the programs have counted. */
     @Override
     public void dump(PrintWriter pw) {
-        try {
-            final int program = mDeps.getSockopsProgramId();
-            pw.println("Sockops program: " + (program == 0 ? "not attached" : program));
-        } catch (IOException e) {
-            pw.println("Sockops program: " + e.getMessage());
-        }
         try {
             final Map<Integer, Dev> devs = read(mDevs);
             final Map<Integer, Stats> stats = read(mStats);

@@ -130,7 +130,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
         assertEquals(1, countLogged("DrwaController", Log.INFO));
         assertDumped("This kernel has no tcp_drwa_lambda");
-        final String reason = "cannot open /sys/fs/bpf/netd_shared/map_drwa_drwa_devs: ";
+        final String reason = "cannot use /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs: ";
         assertTrue(dump(), dump().contains("\nNo BPF: " + reason + "nativeBpfFdGet failed: EACCES"));
         assertDumped("Knobs: none, so DRWA stays off");
     }
@@ -209,13 +209,18 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void dumpTellsWhatGoverns() {
         start();
         assertDumped("This kernel has no tcp_drwa_lambda");
-        assertDumped("Knobs: BPF, /sys/fs/bpf/netd_shared/map_drwa_drwa_devs");
+        assertDumped("Knobs: BPF, /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs");
         assertFalse(dump(), dump().contains("No BPF"));
-        assertDumped("Sockops program: 45");
-        mBpf.programId = 0;
-        assertDumped("Sockops program: not attached");
-        mBpf.programId = -1;
-        assertDumped("Sockops program: no cgroup");
+    }
+
+    @Test
+    public void programsThatAreNotAttachedGovernNothing() {
+        mBpf.attached.put(0, new Struct.U32(0));
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertGoverned();
+        assertDumped("No BPF: netd has not attached the programs");
+        assertDumped("Knobs: none, so DRWA stays off");
     }
 
     @Test
@@ -432,13 +437,14 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final DrwaBpfKnobs.Dependencies deps = new DrwaBpfKnobs.Dependencies();
         assertThrows(ErrnoException.class, deps::openDevs);
         assertThrows(ErrnoException.class, deps::openStats);
+        assertThrows(ErrnoException.class, deps::openAttached);
         final UnsupportedOperationException thrown =
                 assertThrows(
                         UnsupportedOperationException.class,
                         () -> new DrwaBpfDependencies().makeBpfKnobs(new DrwaWriteLog()));
         assertTrue(
                 thrown.getMessage(),
-                thrown.getMessage().startsWith("cannot open /sys/fs/bpf/netd_shared/"));
+                thrown.getMessage().startsWith("cannot use /sys/fs/bpf/netd_readonly/"));
     }
 
     @Test

@@ -5,40 +5,36 @@ package com.android.server.connectivity;
 import android.system.ErrnoException;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
-import java.io.IOException;
 
 /** The module's BPF programs and their maps, beside {@link FakeNetd}'s interfaces. */
 public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     private final FakeNetd mNetd;
 
-    public final FakeBpfMap<DrwaBpfKnobs.Stats> stats;
-
-    public int programId = 45;
-
     /** Null if the maps can be opened. */
     public ErrnoException problem;
 
+    public final FakeBpfMap<DrwaBpfKnobs.Stats> stats =
+            new FakeBpfMap<>(DrwaBpfKnobs.Stats.class, 64, new ReadOnly<>());
+
+    public final FakeBpfMap<Struct.U32> attached =
+            new FakeBpfMap<>(Struct.U32.class, 1, new ReadOnly<>());
+
     public FakeBpf(FakeNetd netd) {
         mNetd = netd;
-        stats =
-                new FakeBpfMap<>(
-                        DrwaBpfKnobs.Stats.class,
-                        64,
-                        new FakeBpfMap.Observer<>() {
-                            @Override
-                            public void onRead(int index) {}
+        attached.put(0, new Struct.U32(1));
+    }
 
-                            @Override
-                            public void beforeWrite(int index) {
-                                throw new AssertionError("The counters are the programs'");
-                            }
+    private static final class ReadOnly<V extends Struct> implements FakeBpfMap.Observer<V> {
+        @Override
+        public void onRead(int key) {}
 
-                            @Override
-                            public void afterWrite(
-                                    int index,
-                                    DrwaBpfKnobs.Stats former,
-                                    DrwaBpfKnobs.Stats value) {}
-                        });
+        @Override
+        public void beforeWrite(int key) {
+            throw new AssertionError("This one is the programs' or netd's");
+        }
+
+        @Override
+        public void afterWrite(int key, V former, V value) {}
     }
 
     @Override
@@ -53,9 +49,8 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     }
 
     @Override
-    int getSockopsProgramId() throws IOException {
-        if (programId < 0) throw new IOException("no cgroup");
-        return programId;
+    IBpfMap<Struct.S32, Struct.U32> openAttached() {
+        return attached;
     }
 
     @Override

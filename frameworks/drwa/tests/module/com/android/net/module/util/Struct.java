@@ -56,6 +56,15 @@ public class Struct {
         }
     }
 
+    public static class U32 extends Struct {
+        @Field(order = 0, type = Type.U32)
+        public final long val;
+
+        public U32(final long val) {
+            this.val = val;
+        }
+    }
+
     private static List<java.lang.reflect.Field> fieldsOf(Class<?> type) {
         if (type.getSuperclass() != Struct.class || !Modifier.isPublic(type.getModifiers())) {
             throw new IllegalArgumentException(type + " is no public subclass of Struct");
