@@ -64,8 +64,8 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Decides for each network whether the kernel's dynamic receive window adjustment (DRWA) governs
- * its TCP connections, and sets the {@link DrwaKnobs} of each of its interfaces: the kernel's own if
- * it has them, else those of BPF programs if there are any, else none.
+ * its TCP connections, and sets the {@link DrwaKnobs} of each of its interfaces: the kernel's own
+ * if it has them, else those of BPF programs if there are any, else none.
  *
  * <ul>
  *   <li>A cellular network with internet access gets what its subscription's carrier wants, see
@@ -588,8 +588,7 @@ public class DrwaController {
      *
      * @return whether it is written
      */
-    private boolean write(
-            ArrayMap<String, DrwaSetting> settings, ArrayMap<String, String> limits) {
+    private boolean write(ArrayMap<String, DrwaSetting> settings, ArrayMap<String, String> limits) {
         boolean settled = switchOffBut(settings.keySet(), mKnobs);
         final List<String> description = new ArrayList<>(settings.size());
         final TreeMap<String, Integer> queues = findQueues(settings);

@@ -25,13 +25,13 @@ import java.util.Set;
 /**
  * What sets DRWA for an interface: its target, and the queue that it shares with others.
  *
- * <p>Knows what every interface holds, so that it writes nothing twice. A new interface is off, what
- * it holds disappears with it, and stays with it when it changes its name. Whoever hears of any of
- * these says so by {@link #refresh}, because a name alone does not tell whether it is the same
- * interface still.
+ * <p>Knows what every interface holds, so that it writes nothing twice. A new interface is off,
+ * what it holds disappears with it, and stays with it when it changes its name. Whoever hears of
+ * any of these says so by {@link #refresh}, because a name alone does not tell whether it is the
+ * same interface still.
  *
- * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link #describe} and
- * {@link #dump}. No method throws what lies below throws: it is logged, and the result says so.
+ * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link #describe}
+ * and {@link #dump}. No method throws what lies below throws: it is logged, and the result says so.
  *
  * @hide
  */

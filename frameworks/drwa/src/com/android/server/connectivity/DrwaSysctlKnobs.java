@@ -64,8 +64,7 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     @NonNull private final Supplier<List<String>> mInterfaces;
     @NonNull private final DrwaWriteLog mLog;
 
-    @NonNull
-    private final Knob mLambda = new Knob(LAMBDA, "", Result.NO_LAMBDA, Result.FAILED);
+    @NonNull private final Knob mLambda = new Knob(LAMBDA, "", Result.NO_LAMBDA, Result.FAILED);
 
     @NonNull
     private final Knob mQueue =

@@ -31,8 +31,8 @@ import org.junit.Before;
 import org.junit.Test;
 
 /**
- * All that {@link DrwaControllerTest} has, on a kernel whose knobs are the maps of BPF programs, and
- * what only these have.
+ * All that {@link DrwaControllerTest} has, on a kernel whose knobs are the maps of BPF programs,
+ * and what only these have.
  */
 public class DrwaControllerBpfTest extends DrwaControllerTest {
     private static final int GONE = 7777;
@@ -131,7 +131,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(1, countLogged("DrwaController", Log.INFO));
         assertDumped("This kernel has no tcp_drwa_lambda");
         final String reason = "cannot use /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs: ";
-        assertTrue(dump(), dump().contains("\nNo BPF: " + reason + "nativeBpfFdGet failed: EACCES"));
+        assertTrue(
+                dump(), dump().contains("\nNo BPF: " + reason + "nativeBpfFdGet failed: EACCES"));
         assertDumped("Knobs: none, so DRWA stays off");
     }
 
@@ -392,8 +393,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final String header =
                 Files.readString(Path.of(System.getProperty("drwa.top"), "kernel/bpf/drwa.h"));
         assertTrue(header, header.contains("#define DRWA_BINS\t" + DrwaBpfKnobs.BINS + "\n"));
-        assertEquals(
-                List.of("__u32 lambda", "__u32 queue"), findMembers(header, "drwa_dev"));
+        assertEquals(List.of("__u32 lambda", "__u32 queue"), findMembers(header, "drwa_dev"));
         assertEquals(
                 List.of(
                         "__u64 came",

@@ -68,10 +68,12 @@ public class DrwaControllerTest {
 
     protected final FakeNetd mNetd = new FakeNetd();
     protected final FakeBpf mBpf = new FakeBpf(mNetd);
-    protected final FakeTelephony mTelephony = new FakeTelephony(RuntimeEnvironment.getApplication());
+    protected final FakeTelephony mTelephony =
+            new FakeTelephony(RuntimeEnvironment.getApplication());
     protected final TestDependencies mDeps = new TestDependencies();
     protected DrwaController mController;
 
+    /** The phone that the policy finds. */
     protected class TestDependencies extends DrwaController.Dependencies {
         final FakeReader mReader = new FakeReader();
 

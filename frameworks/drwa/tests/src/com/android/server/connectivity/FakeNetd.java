@@ -174,6 +174,7 @@ public class FakeNetd extends INetd.Default {
         return hasBpf() && !mKernelHasDrwa;
     }
 
+    /** What governs, by index. */
     public FakeBpfMap<DrwaBpfKnobs.Dev> getDevs() {
         return mDevs;
     }

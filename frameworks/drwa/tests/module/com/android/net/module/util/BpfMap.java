@@ -6,8 +6,8 @@ import android.system.ErrnoException;
 import android.system.OsConstants;
 
 /**
- * Stands in for the class of ConnectivityService's module, as {@link Struct} does, on a machine where
- * nothing is pinned.
+ * Stands in for the class of ConnectivityService's module, as {@link Struct} does, on a machine
+ * where nothing is pinned.
  */
 public class BpfMap<K extends Struct, V extends Struct> implements IBpfMap<K, V> {
     public static final int BPF_F_RDWR = 0;

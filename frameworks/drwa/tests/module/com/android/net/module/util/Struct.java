@@ -20,6 +20,7 @@ import java.util.List;
  * strict about classes, fields and constructors.
  */
 public class Struct {
+    /** What C has for a field. */
     public enum Type {
         U32(long.class, Integer.BYTES),
         U63(long.class, Long.BYTES),
@@ -35,6 +36,7 @@ public class Struct {
         }
     }
 
+    /** Marks a field of the structure. */
     @Retention(RetentionPolicy.RUNTIME)
     @Target(ElementType.FIELD)
     public @interface Field {
@@ -47,6 +49,7 @@ public class Struct {
         int arraysize() default 0;
     }
 
+    /** An {@code s32} alone. */
     public static class S32 extends Struct {
         @Field(order = 0, type = Type.S32)
         public final int val;
@@ -56,6 +59,7 @@ public class Struct {
         }
     }
 
+    /** A {@code u32} alone. */
     public static class U32 extends Struct {
         @Field(order = 0, type = Type.U32)
         public final long val;
@@ -92,6 +96,7 @@ public class Struct {
                 .sum();
     }
 
+    /** In the order of the buffer. */
     public static <T> T parse(final Class<T> type, final ByteBuffer buf) {
         final List<java.lang.reflect.Field> fields = fieldsOf(type);
         final Class<?>[] types = new Class<?>[fields.size()];
