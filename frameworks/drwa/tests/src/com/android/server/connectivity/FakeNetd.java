@@ -124,7 +124,7 @@ public class FakeNetd extends INetd.Default {
         announce(listener -> listener.onInterfaceLinkStateChanged(iface, false /* up */));
     }
 
-    /** What governs, by the index of interfaces. */
+    /** Removes an interface with its knobs, but not its entry in a map. */
     public void removeInterface(String iface) {
         mKnobs.remove(iface);
         mQueues.remove(iface);
