@@ -64,6 +64,7 @@ MODULES = frozenset(
 FILES = frozenset(
     [
         "data",
+        "exclude_srcs",
         "export_include_dirs",
         "license_text",
         "main",
