@@ -4,11 +4,12 @@
 from pathlib import Path
 from typing import Any
 
+import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
 from drwalab import spec
-from test_off import LINK, RUNS, assert_same
+from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
@@ -66,6 +67,25 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None
         done = lab(run, str(tmp_path / folder))
         assert done.code == 0, done.err
     assert_same(tmp_path / "off", tmp_path / "unpatched")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("accepted", [False, True])
+def test_offers_64_kb_at_first(lab: Lab, tmp_path: Path, accepted: bool, kernel: str) -> None:
+    """Under Android 13's limits, of which the kernel would offer megabytes."""
+    who = "--accepted" if accepted else ""
+    needs_kernels([spec.parse("drwa-bpf", {"rate": "1mbit", "kernel": kernel})])
+    run = f"run --kernel {kernel} --scheme drwa-bpf {LINK} {who} --pcap"
+    assert lab(run, str(tmp_path)).code == 0
+    offers, scale = [], 1
+    for host, _, packet in read(tmp_path):
+        if host == "phone" and len(packet) == 9 and packet[0].endswith("2.2"):
+            _, _, _, _, flags, window, _, _, options = packet
+            scale = next((1 << option[1][0] for option in options if option[0] == 3), scale)
+            offers.append(window if flags & dpkt.tcp.TH_SYN else window * scale)
+    # That of the SYN, and what the first data finds.
+    assert max(offers[:3]) < 1 << 17
+    assert max(offers) > 1 << 16
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -50,6 +50,31 @@ print("after", clamp(), flush=True)
 """
 
 
+# Sockets that never connect, with an option of their own, and what the map of sockets holds.
+UNCONNECTED = """\
+import ctypes, socket, struct
+BPF, MAP_GET_NEXT_KEY, OBJ_GET = 321, 4, 7
+def bpf(command, *words):
+    attributes = struct.pack(f"{len(words)}Q", *words).ljust(128, b"\\0")
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
+def entries():
+    path = ctypes.create_string_buffer(b"/sys/fs/bpf/drwa/drwa_socks")
+    found = bpf(OBJ_GET, ctypes.addressof(path))
+    assert found >= 0
+    key, following, last, count = ctypes.c_uint64(), ctypes.c_uint64(), 0, 0
+    while not bpf(MAP_GET_NEXT_KEY, found, last, ctypes.addressof(following)):
+        key.value, last, count = following.value, ctypes.addressof(key), count + 1
+    return count
+sockets = [socket.socket() for _ in range(50)]
+for each in sockets:
+    each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100000)
+print("open", entries())
+for each in sockets:
+    each.close()
+print("closed", entries())
+"""
+
+
 @pytest.fixture(scope="module")
 def loader(script: Script) -> Script:
     """As script(), with the loader beside the script and on an unpatched kernel."""
@@ -193,3 +218,17 @@ python3 -c 'import socket; s = socket.socket(); s.setsockopt({option}); print(
         kernel,
     ).console
     assert "kept 1" in said
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_sockets_that_never_connect_are_forgotten(loader: Script, kernel: str) -> None:
+    said = loader(
+        f"""
+attach --interface lo
+cat > unconnected.py <<'PYTHON'
+{UNCONNECTED}PYTHON
+python3 unconnected.py
+""",
+        kernel,
+    ).console
+    assert re.findall(r"^(?:open|closed) (\d+)$", said, re.M) == ["50", "0"]
