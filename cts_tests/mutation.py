@@ -106,6 +106,7 @@ _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library(
 _COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
 # What the guests of most suites boot
 _KERNEL = ("6.12", "drwa")
+_BPF_KERNEL = ("6.12", "bpf")
 
 
 def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
@@ -148,6 +149,14 @@ SUITES = {
     "cost": Suite(_pytest("kernel/tests/test_cost.py")),
     "knob": Suite(
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
+    ),
+    "bpf": Suite(
+        _pytest("kernel/lab/tests/test_bpf.py", "-m", "lines", "-k", "6.12 and not absent"),
+        kernel=_BPF_KERNEL,
+    ),
+    "bpf-loader": Suite(
+        _pytest("kernel/lab/tests/test_bpf_loader.py", "-m", "lines", "-k", "6.12"),
+        kernel=_BPF_KERNEL,
     ),
     "lab": Suite(
         _pytest(

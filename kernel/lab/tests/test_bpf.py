@@ -51,6 +51,14 @@ def test_does_about_what_the_series_does(run: Run, name: str, kernel: str) -> No
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_sees_a_rival(run: Run, kernel: str) -> None:
+    """What comes and is nobody's here is counted; its share is lost otherwise."""
+    result = run("drwa-bpf", kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
+    beside = result["series"]["goodput_mbps"][150:250]
+    assert sum(beside) / len(beside) > 3
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
