@@ -103,6 +103,9 @@ class Suite:
 _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library()"
 
 
+_BPF = "import sys; sys.path.insert(0, 'kernel/lab'); from drwalab import kernels; kernels.bpf()"
+
+
 _COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
 # What the guests of most suites boot
 _KERNEL = ("6.12", "drwa")
@@ -156,10 +159,12 @@ SUITES = {
             *("kernel/lab/tests/test_bpf.py", "-m", "lines"),
             *("-k", "6.12 and (rival or 64_kb or lets_go or chose)"),
         ),
+        build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,
     ),
     "bpf-loader": Suite(
         _pytest("kernel/lab/tests/test_bpf_loader.py", "-m", "lines", "-k", "6.12"),
+        build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,
     ),
     "lab": Suite(
