@@ -155,10 +155,9 @@ def _pair(case: Case, law: Result, other: Result) -> Pair:
         return theirs / ours if ours and theirs is not None else None
 
     name = "" if targets.player(law) == targets.LAW else f"{targets.player(law)}: "
-    events = "".join(f", {event}" for event in law["config"]["events"])
     return Pair(
         case=case.name,
-        link=name + compare.link_label(law) + events,
+        link=name + compare.link_label(law),
         goodput_ratio=ratio(targets.goodput) if law["config"]["flows"] else None,
         p95_ratio=ratio(lambda result: result["rtt_ms"]["p95"]),
     )
