@@ -327,12 +327,23 @@ struct block {
 	u32 wnd;
 };
 
+/* One story in sixteen. By all of its bytes: what mutation makes of a patient one, which
+ * shows more than others and so is kept, shall not be patient, too. FNV-1a.
+ */
+static bool is_patient(const u8 *data, size_t size)
+{
+	u32 hash = 2166136261u;
+
+	while (size--)
+		hash = (hash ^ *data++) * 16777619u;
+	return hash >> 28 == 0;
+}
+
 static void take_honest(struct story *s, struct honest *h)
 {
 	u8 flags = take_byte(s);
 	u32 step_us, rate;
 
-	h->patient = flags < 16;
 	h->neighbour = flags & 2;
 	h->new = flags & 4;
 	h->law = flags & 8 ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
@@ -472,14 +483,17 @@ static void settles(struct world *w, struct honest *h)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct story s = { .at = data, .left = size };
-	struct world w = {};
+	/* The law alone is watched; ASan sees an overrun of what lies on the heap. */
+	struct world *w = calloc(1, sizeof(*w));
 	struct honest h = {};
 	struct connection *c;
 
+	check(w);
+	h.patient = is_patient(data, size);
 	take_honest(&s, &h);
-	w.now_us = take_number(&s);
-	for (c = w.connection; c < w.connection + CONNECTIONS; c++) {
-		c->rcv_nxt = w.now_us;
+	w->now_us = take_number(&s);
+	for (c = w->connection; c < w->connection + CONNECTIONS; c++) {
+		c->rcv_nxt = w->now_us;
 		c->rcv_wup = c->rcv_nxt;
 		c->wscale = take_byte(&s) % (WSCALE_MAX + 1);
 		c->kernel_wnd = FIELD_MAX << c->wscale;
@@ -489,7 +503,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		offer(c);
 	}
 	while (s.left)
-		take_step(&s, &w);
-	settles(&w, &h);
+		take_step(&s, w);
+	settles(w, &h);
+	free(w);
 	return 0;
 }

@@ -85,7 +85,7 @@ def coverage() -> Coverage:
     return Coverage(found[0][1], found[1][1])
 
 
-def report(executions: int, cpu_s: float, binary: Path, corpus: int, size: int) -> str:
+def report(executions: int, seed: int, cpu_s: float, corpus: int, size: int) -> str:
     reached = coverage()
     law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
     compiler = builds.run(["clang", "--version"]).splitlines()[0]
@@ -105,7 +105,7 @@ libFuzzer on the law with address and undefined behaviour sanitizers; what it ch
 | tcp_drwa_core.c | sha256 {law} |
 | compiler | {compiler} |
 
-Repeat it with `kernel/tests/fuzz --runs {executions} --record`.
+Repeat it with `kernel/tests/fuzz --runs {executions} --seed {seed} --record`.
 """
 
 
@@ -160,7 +160,7 @@ def main(
         (CORPUS / name).write_bytes(content)
     RESULT.parent.mkdir(exist_ok=True)
     size = sum(map(len, kept.values()))
-    RESULT.write_text(report(executions, cpu_s, binary, len(kept), size))
+    RESULT.write_text(report(executions, seed, cpu_s, len(kept), size))
 
 
 if __name__ == "__main__":
