@@ -610,6 +610,51 @@ static void print_socks(bool json)
 	}
 }
 
+/* What the kernel made of a program, which its pinned link names */
+static bool program_info(const char *link_name, struct bpf_prog_info *info)
+{
+	struct bpf_link_info link = { 0 };
+	u32 link_size = sizeof(link), size = sizeof(*info);
+	int link_fd, fd, failed;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", PINS, link_name);
+	link_fd = bpf_obj_get(path);
+	if (link_fd < 0)
+		return false;
+	failed = bpf_obj_get_info_by_fd(link_fd, &link, &link_size);
+	close(link_fd);
+	if (failed || link.type != BPF_LINK_TYPE_CGROUP)
+		return false;
+	fd = bpf_prog_get_fd_by_id(link.prog_id);
+	if (fd < 0)
+		return false;
+	memset(info, 0, sizeof(*info));
+	failed = bpf_obj_get_info_by_fd(fd, info, &size);
+	close(fd);
+	return !failed;
+}
+
+/* The kernel counts runs and their time while kernel.bpf_stats_enabled is 1. */
+static void print_programs(void)
+{
+	static const char *const names[] = {
+		"drwa_ingress", "drwa_sockops", "drwa_setsockopt", "drwa_release",
+	};
+	struct bpf_prog_info info;
+	const char *comma = "";
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!program_info(names[i], &info))
+			continue;
+		printf("%s{\"program\": \"%s\", \"verified_instructions\": %u, "
+		       "\"jited_bytes\": %u, \"runs\": %llu, \"run_ns\": %llu}",
+		       comma, names[i], info.verified_insns, info.jited_prog_len,
+		       info.run_cnt, info.run_time_ns);
+		comma = ", ";
+	}
+}
+
 static int status(bool json)
 {
 	if (json)
@@ -618,8 +663,11 @@ static int status(bool json)
 	if (json)
 		printf("], \"connections\": [");
 	print_socks(json);
-	if (json)
+	if (json) {
+		printf("], \"programs\": [");
+		print_programs();
 		puts("]}");
+	}
 	return 0;
 }
 

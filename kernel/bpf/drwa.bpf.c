@@ -42,6 +42,8 @@
 #define ETH_P_IP		0x0800
 #define IPPROTO_TCP		6
 #define SOL_SOCKET		1
+#define TCPOPT_EOL		0
+#define TCPOPT_NOP		1
 #define TCPOPT_TIMESTAMP	8
 #define TCPOPT_MPTCP		30
 #define ENOSPC			28
@@ -49,10 +51,10 @@
 #define SO_RCVBUFFORCE		33
 #define TCP_WINDOW_CLAMP	10
 
-/* 64 kB of common segments, which Linux offers by default. Android's buffers would
- * have it offer megabytes before anything is known, and that cannot be taken back.
+/* Less than 64 KiB of common segments, as Linux offers by default. Android's buffers
+ * would have it offer megabytes before anything is known, and that cannot be taken back.
  */
-#define DRWA_INIT_SEGMENTS	45
+#define DRWA_INIT_SEGMENTS	44
 
 /* RFC 9293, 3.7.1: what a full segment has where nobody says anything. */
 #define DRWA_MSS_DEFAULT	536
@@ -141,6 +143,34 @@ struct ts_option {
 };
 
 #define TS_HEAD	bpf_htonl(0x0101080a)
+#define TS_LEN	10
+
+/* Options of a header that has timestamps: four of one byte, and MSS, window scale,
+ * SACK permitted, and SACK or another one
+ */
+#define OPTIONS_MAX	8
+
+/* The timestamps of a segment whose options are from @at to @end */
+static __always_inline bool load_ts(struct __sk_buff *skb, u32 at, u32 end,
+				    struct ts_option *ts)
+{
+	u8 option[2];
+	int i;
+
+	if (!bpf_skb_load_bytes(skb, at, ts, sizeof(*ts)) && ts->head == TS_HEAD)
+		return true;
+	for (i = 0; i < OPTIONS_MAX && at + TS_LEN <= end; i++) {
+		if (bpf_skb_load_bytes(skb, at, option, sizeof(option)))
+			return false;
+		if (option[0] == TCPOPT_TIMESTAMP)
+			return option[1] == TS_LEN &&
+			       !bpf_skb_load_bytes(skb, at + 2, &ts->val, 2 * sizeof(ts->val));
+		if (option[0] == TCPOPT_EOL)
+			return false;
+		at += option[0] == TCPOPT_NOP ? 1 : option[1];
+	}
+	return false;
+}
 
 /* The segment's TCP header in the packet, or 0 */
 static __always_inline u32 tcp_offset(struct __sk_buff *skb)
@@ -183,7 +213,7 @@ static __always_inline void sample(struct __sk_buff *skb, struct drwa_sock *s)
 		return;
 	s->ifindex = skb->ifindex;
 	measure_mss(s, len, skb->gso_segs > 1 ? skb->gso_size : len, words_flags[1]);
-	s->no_clock = bpf_skb_load_bytes(skb, offset + 20, &ts, sizeof(ts)) || ts.head != TS_HEAD;
+	s->no_clock = !load_ts(skb, offset + 20, offset + (words_flags[0] >> 4) * 4, &ts);
 	if (s->no_clock)
 		return;
 	tsecr = bpf_ntohl(ts.ecr);
