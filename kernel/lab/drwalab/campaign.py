@@ -25,6 +25,8 @@ HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 FORMS = ("drwa-bpf",)
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
+# Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
+OTHER_PATHS = (-0.002, 0.002, 0.004)
 
 
 def document_path(line: str, form: str = "") -> Path:
@@ -135,31 +137,57 @@ def _row(case: Case, found: Sequence[Result]) -> Row:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A run in numbers of another one: goodput and p95 RTT, each None where there is none."""
+
+    goodput: float | None
+    p95: float | None
+
+    def within(self, others: "Sequence[Difference]" = ()) -> bool:
+        """Alike, or no further than that from what the others span, and one."""
+        pairs = (
+            (self.goodput, [each.goodput for each in others], GOODPUT_WITHIN),
+            (self.p95, [each.p95 for each in others], P95_WITHIN),
+        )
+        for ratio, theirs, within in pairs:
+            if ratio is None:
+                continue
+            span = [1.0, *(each for each in theirs if each is not None)]
+            if not min(span) - within <= ratio <= max(span) + within:
+                return False
+        return True
+
+
+@dataclass(frozen=True)
 class Pair:
-    """A run of the law and the same one of another form of it."""
+    """A run of the law and the same one of another form of it.
+
+    own: the law over almost the same paths, in numbers of itself, if the form is not alike.
+    """
 
     case: str
     link: str
-    goodput_ratio: float | None
-    p95_ratio: float | None
+    form: Difference
+    own: tuple[Difference, ...] = ()
 
     @property
     def alike(self) -> bool:
-        goodput = self.goodput_ratio is None or abs(self.goodput_ratio - 1) <= GOODPUT_WITHIN
-        return goodput and (self.p95_ratio is None or abs(self.p95_ratio - 1) <= P95_WITHIN)
+        return self.form.within()
+
+    @property
+    def as_itself(self) -> bool:
+        """Not alike, and no further off than the law is from itself."""
+        return not self.alike and self.form.within(self.own)
 
 
-def _pair(case: Case, law: Result, other: Result) -> Pair:
+def _difference(law: Result, other: Result) -> Difference:
     def ratio(of: Callable[[Result], float | None]) -> float | None:
         ours, theirs = of(law), of(other)
         return theirs / ours if ours and theirs is not None else None
 
-    name = "" if targets.player(law) == targets.LAW else f"{targets.player(law)}: "
-    return Pair(
-        case=case.name,
-        link=name + compare.link_label(law),
-        goodput_ratio=ratio(targets.goodput) if law["config"]["flows"] else None,
-        p95_ratio=ratio(lambda result: result["rtt_ms"]["p95"]),
+    return Difference(
+        goodput=ratio(targets.goodput) if law["config"]["flows"] else None,
+        p95=ratio(lambda result: result["rtt_ms"]["p95"]),
     )
 
 
@@ -172,40 +200,84 @@ def _as(one: RunSpec, form: str) -> RunSpec:
 
 def _pairs(case: Case, form: str, found: Sequence[Result], builds: pool.Builds) -> list[Pair]:
     law = [(s, r) for s, r in zip(case.specs, found, strict=True) if s.scheme.name == targets.LAW]
-    specs = [_as(each, form) for each, _ in law]
-    others = pool.run_specs(specs, reuse=True, builds=builds)
-    return [_pair(case, r, other) for (_, r), other in zip(law, others, strict=True)]
+    others = pool.run_specs([_as(each, form) for each, _ in law], reuse=True, builds=builds)
+    differences = [_difference(r, other) for (_, r), other in zip(law, others, strict=True)]
+    again = [
+        replace(spec, base_rtt_us=round(spec.base_rtt_us * (1 + part)))
+        for (spec, _), difference in zip(law, differences, strict=True)
+        for part in OTHER_PATHS
+        if not difference.within()
+    ]
+    own = iter(pool.run_specs(again, reuse=True, builds=builds))
+    pairs = []
+    for (_, result), difference in zip(law, differences, strict=True):
+        name = "" if targets.player(result) == targets.LAW else f"{targets.player(result)}: "
+        same = [] if difference.within() else [next(own) for _ in OTHER_PATHS]
+        pairs.append(
+            Pair(
+                case=case.name,
+                link=name + compare.link_label(result),
+                form=difference,
+                own=tuple(_difference(result, each) for each in same),
+            )
+        )
+    return pairs
 
 
 def forms_document(pairs: Sequence[Pair], form: str, line: str) -> str:
     """How many runs are alike, by case, and each one that is not."""
-    heads = ("Case", "Runs", "Alike", "Goodput, geometric mean", "p95 RTT, geometric mean")
+    heads = (
+        "Case",
+        "Runs",
+        "Alike",
+        "As itself",
+        "Goodput, geometric mean",
+        "p95 RTT, geometric mean",
+    )
     cells = []
     for case in dict.fromkeys(pair.case for pair in pairs):
         ours = [pair for pair in pairs if pair.case == case]
         means = [
             geometric_mean([ratio for ratio in ratios if ratio])
-            for ratios in ([p.goodput_ratio for p in ours], [p.p95_ratio for p in ours])
+            for ratios in ([p.form.goodput for p in ours], [p.form.p95 for p in ours])
         ]
-        alike = sum(pair.alike for pair in ours)
-        cells.append(
-            (case, str(len(ours)), str(alike), *(output.number(mean, 3) for mean in means))
-        )
-    rest = [
-        (p.case, p.link, output.number(p.goodput_ratio, 3), output.number(p.p95_ratio, 3))
-        for p in pairs
-        if not p.alike
-    ]
+        counts = [len(ours), sum(p.alike for p in ours), sum(p.as_itself for p in ours)]
+        cells.append((case, *map(str, counts), *(output.number(mean, 3) for mean in means)))
+    # What is more than chance comes first.
+    rest = sorted((p for p in pairs if not p.alike), key=lambda p: p.as_itself)
     of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {form} beside {targets.LAW}, Linux {line}\n"
         f"{sum(p.alike for p in pairs)} of {len(pairs)} runs of the campaign have the goodput of "
         f"`{targets.LAW}` within {GOODPUT_WITHIN:.0%} and its p95 RTT within {P95_WITHIN:.0%}. "
-        f"Numbers are of `{form}`, in those of `{targets.LAW}`.\n\n{_table(heads, cells)}\n"
-        "The others:\n\n"
-        f"{_table(('Case', 'Link', 'Goodput', 'p95 RTT'), rest)}\n"
+        f"Numbers are of `{form}`, in those of `{targets.LAW}`.\n\n"
+        f"{sum(p.as_itself for p in pairs)} more are no further from it than that beyond what "
+        f"`{targets.LAW}` itself has over paths whose base RTT differs by "
+        f"{', '.join(f'{part:+.1%}' for part in OTHER_PATHS)}: *as itself*.\n\n"
+        f"{_table(heads, cells)}\n"
+        "All that are not alike:\n\n"
+        f"{_table(_REST, [_rest(pair) for pair in rest])}\n"
         f"Repeat it with `kernel/lab/lab campaign --form {form}{of_line}`.\n"
+    )
+
+
+_REST = ("Case", "Link", "Goodput", "its own", "p95 RTT", "its own", "As itself")
+
+
+def _rest(pair: Pair) -> tuple[str, ...]:
+    def span(values: Sequence[float | None]) -> str:
+        known = [value for value in values if value is not None]
+        return f"{min(known):.3f} to {max(known):.3f}" if known else "–"
+
+    return (
+        pair.case,
+        pair.link,
+        output.number(pair.form.goodput, 3),
+        span([each.goodput for each in pair.own]),
+        output.number(pair.form.p95, 3),
+        span([each.p95 for each in pair.own]),
+        "yes" if pair.as_itself else "no",
     )
 
 
@@ -383,8 +455,7 @@ def campaign(
         print(f"\nThe document: {document_file}")
     for pair in pairs:
         if not pair.alike:
-            ratios = [output.number(x, 3) for x in (pair.goodput_ratio, pair.p95_ratio)]
-            print("  ".join((form, pair.case, pair.link, *ratios)))
+            print("  ".join((form, *_rest(pair))))
     if form_file:
         output.write_whole(form_file, forms_document(pairs, form, kernel))
         print(f"\nThe document: {form_file}")

@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 from drwalab import cases, compare, errors, ltelink, output, pool, results, schemes, spec, units
 from drwalab import traces as link_traces
 from drwalab.campaign import campaign
+from drwalab.cost import cost
 from drwalab.demo import demo
 from drwalab.kernels import kernel_app
 from drwalab.machine import machine
@@ -31,6 +32,7 @@ app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
 app.add_typer(case_app, name="case")
 app.add_typer(trace_app, name="trace")
 app.command()(campaign)
+app.command()(cost)
 app.command()(demo)
 app.command()(machine)
 app.command()(report)

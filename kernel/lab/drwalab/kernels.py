@@ -53,15 +53,20 @@ FLAVOURS = {
     "base": Flavour(("guest", "um"), patched=False),
     "drwa": Flavour(("guest", "um")),
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
-    "debug": Flavour(("guest", "um", "kunit", "lockdep", "debug")),
+    "debug": Flavour(("guest", "um", "bpf", "kunit", "lockdep", "debug")),
     "smp": Flavour(
-        ("guest", "qemu", "x86", "kunit", "lockdep"), arch="x86_64", image="arch/x86/boot/bzImage"
+        ("guest", "qemu", "x86", "bpf", "jit", "kunit", "lockdep"),
+        arch="x86_64",
+        image="arch/x86/boot/bzImage",
     ),
     "kcsan": Flavour(
         ("guest", "qemu", "x86", "kunit", "kcsan"), arch="x86_64", image="arch/x86/boot/bzImage"
     ),
+    "cost": Flavour(
+        ("guest", "qemu", "x86", "bpf", "jit"), arch="x86_64", image="arch/x86/boot/bzImage"
+    ),
     "arm64": Flavour(
-        ("guest", "qemu", "arm64", "kunit"),
+        ("guest", "qemu", "arm64", "bpf", "jit", "kunit", "lockdep"),
         arch="arm64",
         image="arch/arm64/boot/Image",
         cross="aarch64-linux-gnu-",
@@ -603,7 +608,7 @@ def build_command(
             help="Guests of the lab: drwa, with the patch series; base, without; bpf, base that "
             "takes BPF programs; debug, drwa with "
             "KASAN, UBSAN, lockdep, kmemleak and KUnit; all of these: all. Machines of two CPUs "
-            "for lab machine: smp, with lockdep; kcsan; arm64."
+            "for lab machine: smp and arm64, with lockdep; kcsan; cost."
         ),
     ] = "drwa",
 ) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Machines of two CPUs, emulated by qemu, that run the series' selftest.
+"""Machines of two CPUs, emulated by qemu, that run the selftests of the series and the programs.
 
 Time is real in them. What a guest of the lab cannot show, they do: races between CPUs, code patched
-while another CPU runs it, another architecture.
+while another CPU runs it, another architecture, compiled BPF programs, Debian's own kernels.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,14 +23,16 @@ from rich.console import Console
 
 from drwalab import errors, guest, kernels
 from drwalab.guest import COMPLAINT, GuestError
-from drwalab.kernels import FLAVOURS, GUEST_DIR, Kernel, KernelError
-from drwalab.sources import KERNEL_DIR, Log, cache_dir, download_packages, locked
+from drwalab.kernels import BPF_DIR, FLAVOURS, GUEST_DIR, KernelError
+from drwalab.sources import KERNEL_DIR, Log, cache_dir, download_packages, get_image, locked
 
-# The least system that runs the selftest; busybox is there to turn it off.
+# The least system that runs the selftests; busybox is there to turn it off.
 PACKAGES = (
-    *("busybox-static", "coreutils", "dash", "grep", "iproute2", "mawk", "mount", "sed"),
-    "util-linux",
+    *("busybox-static", "coreutils", "dash", "grep", "iproute2", "libbpf1", "mawk", "mount"),
+    *("sed", "util-linux"),
 )
+# What the selftests use that is no part of Debian's kernel itself
+MODULES = ("sch_netem", "veth")
 # What the packages leave to scripts that run when they are set up
 LINKS = {"bin/sh": "dash", "usr/bin/awk": "mawk"}
 SELFTESTS = "tools/testing/selftests/net"
@@ -48,6 +50,9 @@ class Machine:
     options: tuple[str, ...]
     console: str
     parameters: str = ""
+    tests: tuple[str, ...] = ("series", "bpf")
+    # Two CPUs, or one whose clock tells a nanosecond for each instruction
+    cpus: tuple[str, ...] = ("-accel", "tcg,thread=multi", "-smp", "2")
 
 
 _PC = Machine(
@@ -59,26 +64,35 @@ _PC = Machine(
 )
 MACHINES = {
     "smp": _PC,
-    "kcsan": _PC,
+    "kcsan": replace(_PC, tests=("series",)),
     "arm64": Machine(
         "arm64", "qemu-system-aarch64", ("-machine", "virt", "-cpu", "cortex-a57"), "ttyAMA0"
     ),
+    "debian": replace(_PC, tests=("bpf",)),
+    "cost": replace(
+        _PC,
+        parameters="tsc=reliable",
+        tests=("cost",),
+        cpus=("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1"),
+    ),
 }
+# By default; cost measures, and tests nothing.
+TESTED = ("smp", "kcsan", "arm64", "debian")
 
 
 def _root(machine: Machine, log: Log) -> Path:
-    """A small Debian of the machine's architecture, packed for the kernel to unpack."""
+    """A folder with a small Debian of the machine's architecture, packed, and its libbpf."""
     key = hashlib.sha256(repr((PACKAGES, LINKS)).encode()).hexdigest()[:12]
     home = cache_dir() / "roots" / f"{machine.debian}-{key}"
-    packed = home / "root.cpio.gz"
     with locked(f"root-{machine.debian}", log):
-        if packed.exists():
-            return packed
-        home.mkdir(parents=True, exist_ok=True)
+        if home.exists():
+            return home
+        home.parent.mkdir(parents=True, exist_ok=True)
         log(f"downloading {', '.join(PACKAGES)} for {machine.debian}")
-        with tempfile.TemporaryDirectory(dir=home) as name:
-            root = Path(name) / "root"
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
+            root, new = Path(name) / "root", Path(name) / "new"
             root.mkdir()
+            new.mkdir()
             for package in download_packages(PACKAGES, machine.debian, Path(name)):
                 _run(["dpkg-deb", "--extract", str(package), str(root)])
             for unused in ("usr/share", "var"):
@@ -88,11 +102,11 @@ def _root(machine: Machine, log: Log) -> Path:
             for link, target in LINKS.items():
                 if not (root / link).is_symlink():
                     (root / link).symlink_to(target)
-            new = Path(name) / "new"
-            with new.open("wb") as file:
+            shutil.copy(next(root.rglob("libbpf.so.1")), new / "libbpf.so.1")
+            with (new / "root.cpio.gz").open("wb") as file:
                 subprocess.run(["gzip", "-1"], input=_packed(root), stdout=file, check=True)
-            new.rename(packed)
-    return packed
+            new.rename(home)
+    return home
 
 
 def _packed(folder: Path) -> bytes:
@@ -109,20 +123,37 @@ def _packed(folder: Path) -> bytes:
     ).stdout
 
 
-def _tests(flavour: str, seconds: int, into: Path) -> None:
-    """What is added to the system: its init and the selftest."""
+def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path) -> None:
+    """What is added to the system: its init and the selftests."""
     target = into / "tests"
     target.mkdir(parents=True)
     shutil.copy(GUEST_DIR / "machine" / "init", into / "init")
     (into / "init").chmod(0o755)
     (target / "seconds").write_text(f"{seconds}\n")
-    for source in sorted((KERNEL_DIR / "src" / SELFTESTS).iterdir()):
-        if source.suffix == ".c":
-            gcc = f"{FLAVOURS[flavour].cross}gcc"
-            _run([gcc, "-O2", "-Wall", "-static", "-o", str(target / source.stem), str(source)])
-        elif source.suffix == ".sh":
-            shutil.copy(source, target)
-            (target / source.name).chmod(0o755)
+    selftests = KERNEL_DIR / "src" / SELFTESTS
+    programs = {
+        "series": [selftests / "tcp_drwa.c", selftests / "tcp_drwa_peer.c"],
+        "bpf": [selftests / "tcp_drwa.c"],
+        "cost": [GUEST_DIR / "machine" / "segments.c"],
+    }
+    scripts = {
+        "series": selftests / "tcp_drwa.sh",
+        "bpf": BPF_DIR / "selftest.sh",
+        "cost": GUEST_DIR / "machine" / "cost.sh",
+    }
+    for test in machine.tests:
+        shutil.copy(scripts[test], target / f"{test}.sh")
+        for source in programs[test]:
+            gcc = [f"{cross}gcc", "-O2", "-Wall", "-static", f"-I{selftests}"]
+            _run([*gcc, "-o", str(target / source.stem), str(source)])
+    if machine.tests != ("series",):
+        _run(
+            [
+                *("make", f"--directory={BPF_DIR}", f"OUT={target}", f"CC={cross}gcc"),
+                # libbpf's own libraries are in the machine alone.
+                f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
+            ]
+        )
 
 
 def _run(command: Sequence[str]) -> None:
@@ -134,29 +165,38 @@ def _run(command: Sequence[str]) -> None:
         raise KernelError(f"{command[0]} failed:\n{done.stderr.strip()}")
 
 
-def run(kernel: Kernel, seconds: int, log: Log) -> None:
-    """Boots the machine, and raises GuestError unless judge() is content."""
-    machine = MACHINES[kernel.flavour]
+def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
+    """Boots the machine; its console. Raises GuestError unless judge() is content."""
+    machine = MACHINES[name]
     if not shutil.which(machine.qemu):
         raise KernelError(f"{machine.qemu} is not installed: make test-arch installs it")
+    if name in FLAVOURS:
+        kernel, cross = kernels.build(line, name, progress).path, FLAVOURS[name].cross
+    else:
+        kernel, cross = get_image(kernels.get_line(line), MODULES, progress) / "vmlinuz", ""
     runs = cache_dir() / "runs"
     runs.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runs, prefix="machine-"))
-    with (folder / "initrd").open("wb") as initrd:
-        root = _root(machine, log).read_bytes()
-        initrd.write(root + bytes(-len(root) % 4))
-        with tempfile.TemporaryDirectory() as name:
-            _tests(kernel.flavour, seconds, Path(name) / "root")
-            initrd.write(_packed(Path(name) / "root"))
+    system = _root(machine, progress)
+    with (folder / "initrd").open("wb") as initrd, tempfile.TemporaryDirectory() as made:
+        packed = (system / "root.cpio.gz").read_bytes()
+        initrd.write(packed + bytes(-len(packed) % 4))
+        root = Path(made) / "root"
+        _tests(machine, cross, system / "libbpf.so.1", seconds, root)
+        (root / "modules").mkdir()
+        for module in kernel.parent.glob("*.ko"):
+            shutil.copy(module, root / "modules")
+        initrd.write(_packed(root))
     with guest.leased_cpu(threading.Event()) as cpu:
-        _boot(machine, kernel, cpu, folder, log)
+        _boot(machine, kernel, cpu, folder, progress)
     console = (folder / "console").read_text(errors="replace")
-    judge(f"{kernel.line} {kernel.flavour}", console, f"(log: {folder / 'console'})")
+    judge(f"{line} {name}", console, f"(log: {folder / 'console'})")
     shutil.rmtree(folder)
+    return console
 
 
 def judge(title: str, console: str, where: str) -> None:
-    """Raises GuestError unless the kernel kept quiet and every test of the plan passed."""
+    """Raises GuestError unless the kernel kept quiet and every test of each plan passed."""
     complaints = complaints_of(console)
     if complaints:
         raise GuestError(f"{title}: the kernel complains {where}" + _shown(complaints))
@@ -165,22 +205,25 @@ def judge(title: str, console: str, where: str) -> None:
     failed = [x for x in lines if x.startswith("not ok ") and " kernel_log" not in x]
     if failed:
         raise GuestError(f"{title}: the selftest failed {where}" + _shown(failed))
-    plan = re.search(r"^1\.\.(\d+)$", console, re.MULTILINE)
+    plans = [int(count) for count in re.findall(r"^1\.\.(\d+)$", console, re.MULTILINE)]
+    started = lines.count("TAP version 13")
     reported = sum(line.startswith(("ok ", "not ok ")) for line in lines)
-    if not plan or reported != int(plan[1]) or "machine: the selftest ended" not in console:
+    done = "machine: all is done" in console
+    if not plans or len(plans) != started or reported != sum(plans) or not done:
         raise GuestError(f"{title}: the selftest did not run to its end {where}" + _tail(console))
 
 
-def _boot(machine: Machine, kernel: Kernel, cpu: int, folder: Path, log: Log) -> None:
+def _boot(machine: Machine, kernel: Path, cpu: int, folder: Path, log: Log) -> None:
     command = [
         "taskset",
         "--cpu-list",
         str(cpu),
         machine.qemu,
         *machine.options,
-        *("-accel", "tcg,thread=multi", "-smp", "2", "-m", "512M"),
+        *machine.cpus,
+        *("-m", "512M"),
         *("-nodefaults", "-nographic", "-serial", "stdio", "-no-reboot"),
-        *("-kernel", str(kernel.path), "-initrd", str(folder / "initrd")),
+        *("-kernel", str(kernel), "-initrd", str(folder / "initrd")),
         "-append",
         f"console={machine.console} rdinit=/init panic=-1 oops=panic {machine.parameters}",
     ]
@@ -197,7 +240,7 @@ def _wait(process: subprocess.Popen[bytes], console: Path, log: Log) -> None:
         lines = console.read_text(errors="replace").splitlines()
         if len(lines) > said:
             for line in lines[said:]:
-                if line.startswith(("machine: ", "ok ", "not ok ")):
+                if line.startswith(("machine: ", "ok ", "not ok ", "# ")):
                     log(line)
             said = len(lines)
             deadline = time.monotonic() + STALL_S
@@ -229,26 +272,23 @@ def _tail(console: str) -> str:
 def machine(
     flavours: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="smp, with lockdep; kcsan; arm64. Default: all."),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="smp and arm64, with lockdep; kcsan; debian, its own kernel, with the BPF "
+            "programs alone; cost, which tests nothing (see lab cost). Default: all but that.",
+        ),
     ] = None,
     kernel: Annotated[str, typer.Option(metavar="LINE", help="Kernel line.")] = "6.12",
     seconds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Length of the test that turns every knob.")
     ] = 30,
 ) -> None:
-    """Run the series' selftest on emulated machines of two CPUs."""
+    """Run the selftests on emulated machines of two CPUs."""
     console = Console(stderr=True)
-    start = time.monotonic()
-
-    def log(line: str) -> None:
-        now = int(time.monotonic() - start)
-        console.print(f"{now // 60}:{now % 60:02}  {line}", highlight=False, markup=False)
-
     with errors.reported():
-        for name in flavours or MACHINES:
+        for name in flavours or TESTED:
             if name not in MACHINES:
                 raise KernelError(f"unknown machine '{name}': choose from {', '.join(MACHINES)}")
             with console.status("") as status:
-                built = kernels.build(kernel, name, kernels.Progress(console, status))
-            run(built, seconds, log)
+                run(kernel, name, seconds, kernels.Progress(console, status))
             print(f"{kernel} {name}: passed", flush=True)

@@ -5,7 +5,9 @@ Standard library only: kernel/mkseries uses this module without the lab's virtua
 """
 
 import fcntl
+import lzma
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -51,6 +53,7 @@ class SourceError(Exception):
 class Line:
     name: str
     source: str = ""
+    image: str = ""
     suite: str = ""
     ack: str = ""
     linux: str = ""
@@ -172,6 +175,51 @@ def _apt_download(line: Line, into: Path, options: list[str]) -> Path:
     if not found:
         raise SourceError(f"apt-get download left no {line.source} package")
     return found[-1]
+
+
+def get_image(line: Line, modules: Sequence[str], log: Log) -> Path:
+    """The folder of Debian's own kernel of a line: vmlinuz, and these modules, ready to load."""
+    if not line.image:
+        raise SourceError(f"{line.name} has no kernel of Debian's: kernel/lines.toml names none")
+    home = cache_dir() / "images" / line.name
+    with locked(f"image-{line.name}", log):
+        if all((home / f"{name}.ko").exists() for name in modules):
+            return home
+        shutil.rmtree(home, ignore_errors=True)
+        home.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
+            folder = Path(name)
+            log(f"downloading {line.image}")
+            package = _download_image(line, folder)
+            log(f"unpacking {package.name}")
+            _run(["dpkg-deb", "--extract", str(package), str(folder / "root")])
+            new = folder / "image"
+            new.mkdir()
+            shutil.copy(next((folder / "root" / "boot").glob("vmlinuz-*")), new / "vmlinuz")
+            for module in modules:
+                (found,) = (folder / "root").rglob(f"{module}.ko*")
+                packed = found.read_bytes()
+                content = lzma.decompress(packed) if found.suffix == ".xz" else packed
+                (new / f"{module}.ko").write_bytes(content)
+            new.rename(home)
+    return home
+
+
+def _download_image(line: Line, into: Path) -> Path:
+    with tempfile.TemporaryDirectory() as name:
+        apt = Path(name)
+        options, complaints = _private_apt(apt, line.suite, "amd64")
+        try:
+            said = _run(["apt-cache", *options, "depends", "--important", line.image])
+            found = re.search(r"Depends: (linux-image-\S+)", said)
+            if not found:
+                raise SourceError(f"{line.image} depends on no kernel:\n{said}")
+            _run(["apt-get", *options, "--quiet", "download", found[1]], cwd=into)
+        except SourceError as error:
+            raise SourceError(
+                f"cannot download {line.image} from {line.suite}:\n{complaints}{error}"
+            ) from error
+    return next(into.glob("*.deb"))
 
 
 def download_packages(names: Sequence[str], architecture: str, into: Path) -> list[Path]:

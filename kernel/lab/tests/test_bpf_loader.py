@@ -50,9 +50,8 @@ print("after", clamp(), flush=True)
 """
 
 
-# What the map of sockets holds of some that never connect, with an option of their own, and of some
-# that do.
-SOCKETS = """\
+# For Python: how many entries the map of sockets has.
+ENTRIES = """\
 import ctypes, socket, struct, time
 BPF, MAP_GET_NEXT_KEY, OBJ_GET = 321, 4, 7
 def bpf(command, *words):
@@ -66,6 +65,11 @@ def entries():
     while not bpf(MAP_GET_NEXT_KEY, found, last, ctypes.addressof(following)):
         key.value, last, count = following.value, ctypes.addressof(key), count + 1
     return count
+"""
+
+# Some that never connect, with an option of their own, and some that do.
+SOCKETS = f"""\
+{ENTRIES}
 sockets = [socket.socket() for _ in range(50)]
 for each in sockets:
     each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100000)
@@ -78,6 +82,29 @@ for each in sockets:
 listener.close()
 time.sleep(1)
 print("closed", entries())
+"""
+
+
+# Many that live for a few bytes, one after the other; half of them end by a reset.
+SHORT = f"""\
+{ENTRIES}
+def tell():
+    time.sleep(1)
+    words = dict(line.split(":") for line in open("/proc/meminfo"))
+    print("entries", entries(), "slab_kb", words["Slab"].split()[0], flush=True)
+RESET = struct.pack("ii", 1, 0)
+listener = socket.create_server(("127.0.0.1", 0))
+for number in range(100_001):
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    server.sendall(bytes(100))
+    client.recv(100)
+    if number % 2:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    client.close()
+    server.close()
+    if number in (10_000, 100_000):
+        tell()
 """
 
 
@@ -238,3 +265,22 @@ python3 sockets.py
         kernel,
     ).console
     assert re.findall(r"^(?:open|closed) (\d+)$", said, re.M) == ["70", "0"]
+
+
+def test_short_connections_take_no_memory(loader: Script) -> None:
+    """Of 100,000 nothing is kept; what the kernel has for all its objects stays as it was."""
+    said = loader(
+        f"""
+echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
+attach --interface lo
+cat > short.py <<'PYTHON'
+{SHORT}PYTHON
+python3 short.py
+""",
+        "6.12",
+    ).console
+    found = re.findall(r"^entries (\d+) slab_kb (\d+)$", said, re.M)
+    (few, before_kb), (many, after_kb) = [(int(a), int(b)) for a, b in found]
+    assert few <= 2
+    assert many <= 2
+    assert after_kb < before_kb + 512

@@ -103,21 +103,33 @@ def test_worst_link_decides() -> None:
 
 def test_another_form_of_the_law() -> None:
     """Alike within 1 % of goodput and 5 % of the p95 RTT; the others are told one by one."""
-    case = next(iter(cases.choose(["b02-constant"], None)))
     law = result("drwa", 10.0, 100.0)
-    pairs = [
-        campaign._pair(case, law, result("drwa-bpf", goodput, p95))
-        for goodput, p95 in ((10.09, 104.9), (9.91, 95.1), (10.11, 100.0), (10.0, 94.0))
-    ]
-    assert [pair.alike for pair in pairs] == [True, True, False, False]
+
+    def pair(goodput: float, p95: float, own: Sequence[tuple[float, float]] = ()) -> campaign.Pair:
+        """The form's, and the law's over almost the same paths."""
+        form, *others = (
+            campaign._difference(law, result("drwa-bpf", *numbers))
+            for numbers in ((goodput, p95), *own)
+        )
+        return campaign.Pair("b02-constant", "a link", form, tuple(others))
+
+    pairs = [pair(10.09, 104.9), pair(9.91, 95.1), pair(10.11, 100.0), pair(10.0, 94.0)]
+    assert [each.alike for each in pairs] == [True, True, False, False]
+    # The law's own runs span 0.98 to 1.03 of the goodput, and 0.9 to 1.1 of the p95 RTT.
+    own = [(9.8, 90.0), (10.3, 110.0), (10.0, 100.0)]
+    pairs += [pair(10.39, 100.0, own), pair(10.41, 100.0, own), pair(10.0, 86.0, own)]
+    pairs += [pair(9.8, 84.0, own)]
+    assert [each.as_itself for each in pairs[4:]] == [True, False, True, False]
     text = campaign.forms_document(pairs, "drwa-bpf", "6.1")
-    assert "2 of 4 runs" in text
-    assert [line for line in text.splitlines() if line.endswith("| 1.011 | 1.000 |")]
-    assert [line for line in text.splitlines() if line.endswith("| 1.000 | 0.940 |")]
-    assert "1.009" not in text
+    assert "2 of 8 runs" in text
+    assert "2 more are no further from it" in text
+    links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]
+    assert [line[-5:-2].strip() for line in links] == ["no"] * 4 + ["yes"] * 2
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | no |" in text
+    assert "| 1.009 | – |" not in text
     # No downloads, so no goodput.
-    idle = campaign._pair(case, result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
-    assert (idle.goodput_ratio, idle.p95_ratio) == (None, 1.0)
+    idle = campaign._difference(result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
+    assert (idle.goodput, idle.p95) == (None, 1.0)
 
 
 def test_a_link_without_the_peer_is_no_link() -> None:

@@ -57,7 +57,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
     write(kernel / "lab" / "guest" / "guest.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
-    for fragment in ("um", "kunit", "lockdep"):
+    for fragment in ("um", "bpf", "kunit", "lockdep"):
         write(kernel / "lab" / "guest" / f"{fragment}.config", "")
     write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
@@ -239,7 +239,8 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
         (["--kernel", "5.4"], "lab: unknown kernel '5.4': choose from 6.12, 6.1, 5.10, 7.3\n"),
         (
             ["--flavour", "x"],
-            "lab: unknown flavour 'x': choose from base, drwa, bpf, debug, smp, kcsan, arm64\n",
+            "lab: unknown flavour 'x': choose from "
+            "base, drwa, bpf, debug, smp, kcsan, cost, arm64\n",
         ),
     ],
 )

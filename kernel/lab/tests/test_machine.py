@@ -8,7 +8,7 @@ from drwalab import machine
 from drwalab.guest import GuestError
 
 HEAD = "machine: Linux 6.12 on 2 CPUs, 2.5 s after its start\nTAP version 13\n1..2\nok 1 knob\n"
-END = "machine: the selftest ended with 0\nreboot: Restarting system\n"
+END = "machine: ./series.sh ended with 0\nmachine: all is done\nreboot: Restarting system\n"
 RULE = "[   60.1] " + "=" * 66 + "\n"
 
 
@@ -36,6 +36,9 @@ def test_good_console(said: str) -> None:
         ("WARNING: suspicious RCU usage\nok 2 storm\n" + END, "kernel complains"),
         (race("drwa_round / drwa_start") + "ok 2 storm\n" + END, r"(?s)complains.*drwa_round"),
         ("ok 2 storm\n", "did not run to its end"),
+        # The second selftest never came to its plan, or to its end.
+        ("ok 2 storm\nTAP version 13\n" + END, "did not run to its end"),
+        ("ok 2 storm\nTAP version 13\n1..1\n" + END, "did not run to its end"),
         (END, "did not run to its end"),
     ],
 )
@@ -46,5 +49,5 @@ def test_bad_console(said: str, message: str) -> None:
 
 def test_unknown_machine(lab: Lab) -> None:
     done = lab("machine riscv")
-    message = "lab: unknown machine 'riscv': choose from smp, kcsan, arm64\n"
+    message = "lab: unknown machine 'riscv': choose from smp, kcsan, arm64, debian, cost\n"
     assert (done.code, done.err) == (2, message)

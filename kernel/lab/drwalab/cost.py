@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the series and the BPF programs cost a phone's CPU, and the verifier of each kernel line.
+
+A segment's cost is that of a paced stream, the same whatever governs it, on an emulated x86-64
+machine whose clock tells a nanosecond for each instruction: the time that the CPU does not sleep.
+"""
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from drwalab import errors, guest, kernels, machine, output
+from drwalab.kernels import KernelMissing
+from drwalab.sources import read_lines
+from drwalab.spec import SpecError
+
+# BPF_COMPLEXITY_LIMIT_INSNS
+VERIFIER_LIMIT = 1_000_000
+STATES = {
+    "nothing": "neither",
+    "series": "the series, λ = 1.25",
+    "programs_off": "the programs, λ = 0",
+    "programs": "the programs, λ = 1.25",
+}
+_MEASURED = re.compile(r"^# cost (\w+) (\w+) (\d+) (\d+)$", re.MULTILINE)
+_PROGRAMS = re.compile(r"^# programs (\[.*\])$", re.MULTILINE)
+_STATUS = """\
+mount -t cgroup2 none /sys/fs/cgroup
+ip link set lo up
+./drwa-bpf attach --interface lo --object ./drwa.bpf.o
+echo "# programs $(./drwa-bpf status --json | sed 's/.*"programs": \\(.*\\)}$/\\1/')"
+"""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Of one direction: segments with data, and the instructions of all that the CPU did."""
+
+    segments: int
+    instructions: int
+
+    @property
+    def each(self) -> float:
+        return self.instructions / self.segments
+
+
+Streams = dict[tuple[str, str], Stream]
+
+
+def measured(console: str) -> Streams:
+    """What the machine printed, by direction and state; raises GuestError if some is missing."""
+    found = {
+        (direction, state): Stream(int(segments), int(instructions))
+        for direction, state, segments, instructions in _MEASURED.findall(console)
+    }
+    missing = [f"{d} {s}" for s in STATES for d in ("down", "up") if (d, s) not in found]
+    if missing:
+        raise guest.GuestError(f"the machine measured no {', '.join(missing)}:\n{console[-2000:]}")
+    return found
+
+
+def _programs(console: str) -> list[dict[str, Any]]:
+    found = _PROGRAMS.search(console)
+    if not found:
+        raise guest.GuestError(f"the programs did not load:\n{console[-2000:]}")
+    programs: list[dict[str, Any]] = json.loads(found[1])
+    return programs
+
+
+def verified(line: str) -> dict[str, int]:
+    """Instructions that the verifier of a line followed, by program; the kernel must be built."""
+    made = kernels.bpf()
+    files = [made / "drwa-bpf", made / "drwa.bpf.o"]
+    folder = guest.run_script(_STATUS, kernels.find(line, "bpf"), kernels.agent(), files)
+    console = (folder / "console").read_text(errors="replace")
+    shutil.rmtree(folder)
+    return {each["program"]: each["verified_instructions"] for each in _programs(console)}
+
+
+def _segments_table(found: Streams) -> str:
+    rows = [
+        "| governed by | received segment with its share of ACKs | more | sent segment | more |",
+        "| --- | --: | --: | --: | --: |",
+    ]
+    for state, title in STATES.items():
+        cells = []
+        for direction in ("down", "up"):
+            each, none = found[direction, state].each, found[direction, "nothing"].each
+            cells.append(f"{each:,.0f} | {'–' if state == 'nothing' else f'{each - none:+,.0f}'}")
+        rows.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _verifier_table(lines: dict[str, dict[str, int]], jited: dict[str, int]) -> str:
+    rows = [
+        f"| program | {' | '.join(lines)} | of the limit | compiled, bytes |",
+        f"| --- | {'--: | ' * len(lines)}--: | --: |",
+    ]
+    for program, size in jited.items():
+        counts = [each[program] for each in lines.values()]
+        cells = " | ".join(f"{count:,}" for count in counts)
+        rows.append(f"| {program} | {cells} | {max(counts) / VERIFIER_LIMIT:.1%} | {size:,} |")
+    return "\n".join(rows)
+
+
+def cost(
+    kernel: Annotated[
+        str, typer.Option(metavar="LINE", help="Kernel line of the emulated machine.")
+    ] = "6.12",
+    record: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write FOLDER/cost.md too.")
+    ] = None,
+) -> None:
+    """Count instructions per segment with the series and with the BPF programs."""
+    console = Console(stderr=True)
+    with errors.reported():
+        if record and not record.is_dir():
+            raise SpecError(f"--record: {record} is no folder")
+        with console.status("") as status:
+            progress = kernels.Progress(console, status)
+            said = machine.run(kernel, "cost", 0, progress)
+            lines = {}
+            for line in read_lines():
+                try:
+                    lines[line] = verified(line)
+                except KernelMissing as e:
+                    progress(f"verifier of {line}: not asked, {e}")
+        found = measured(said)
+        jited = {each["program"]: each["jited_bytes"] for each in _programs(said)}
+        tables = [_segments_table(found)]
+        if lines:
+            tables.append(_verifier_table(lines, jited))
+        print("\n\n".join(tables))
+        if record:
+            output.write_whole(record / "cost.md", _document(kernel, found, tables))
+
+
+def _document(kernel: str, found: Streams, tables: list[str]) -> str:
+    segments = found["down", "nothing"].segments
+    return f"""\
+<!-- SPDX-License-Identifier: GPL-2.0-only -->
+# cost
+Instructions on x86-64 (Linux {kernel}, programs compiled) for a segment of a stream of 20 Mb/s,
+paced by its sender, over a path of 40 ms; server, phone and applications together, which cost the
+same in each row. {segments:,} segments a row; an emulated machine whose clock counts instructions.
+
+{tables[0]}
+
+Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
+
+{tables[1] if len(tables) > 1 else "No kernel of flavour bpf was built."}
+
+Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
+"""

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the machine that counts instructions has to have printed."""
+
+import pytest
+
+from drwalab import cost
+from drwalab.guest import GuestError
+
+SAID = "".join(
+    f"# cost {direction} {state} 1000 {1000 * (20_000 + more)}\n"
+    for more, state in enumerate(cost.STATES)
+    for direction in ("down", "up")
+)
+
+
+def test_table() -> None:
+    found = cost.measured(SAID)
+    assert found["down", "programs"].each == 20_003
+    table = cost._segments_table(found).splitlines()
+    assert table[-1] == "| the programs, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+
+
+def test_what_is_missing_is_told() -> None:
+    with pytest.raises(GuestError, match="measured no up series, up programs:"):
+        lines = [
+            x
+            for x in SAID.splitlines()
+            if not x.startswith(("# cost up series", "# cost up programs "))
+        ]
+        cost.measured("\n".join(lines))
+
+
+def test_the_most_of_any_line_is_judged() -> None:
+    lines = {"6.12": {"drwa_sockops": 19_000}, "6.1": {"drwa_sockops": 49_000}}
+    table = cost._verifier_table(lines, {"drwa_sockops": 8841})
+    assert table.splitlines()[-1] == "| drwa_sockops | 19,000 | 49,000 | 4.9% | 8,841 |"
