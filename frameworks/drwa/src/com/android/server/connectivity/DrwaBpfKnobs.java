@@ -282,6 +282,12 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     @Override
+    public boolean supersedeLimit() {
+        // Programs set the window, and have no say in the buffer.
+        return false;
+    }
+
+    @Override
     public String describe() {
         return "BPF, " + PATH + DEVS;
     }

@@ -669,14 +669,15 @@ public class DrwaController {
     }
 
     /**
-     * Says which static limit the kernel takes no notice of, in all its names.
+     * Says which static limit the kernel takes no notice of, or still does, in all its names.
      *
      * @param tcpBufferSizes minimum, default and maximum in bytes for receiving, then for sending,
      *     with commas between them, or null if the network has none of its own
      */
-    private static String describeLimit(@Nullable String tcpBufferSizes) {
+    private String describeLimit(@Nullable String tcpBufferSizes) {
         final String[] sizes = tcpBufferSizes == null ? new String[0] : tcpBufferSizes.split(",");
-        return "supersedes the static receive maximum"
+        return (mKnobs.supersedeLimit() ? "supersedes" : "stays below")
+                + " the static receive maximum"
                 + (sizes.length == 6 ? " of " + sizes[2].trim() + " bytes" : "")
                 + " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
     }

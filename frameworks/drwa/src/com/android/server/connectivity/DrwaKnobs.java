@@ -30,8 +30,9 @@ import java.util.Set;
  * any of these says so by {@link #refresh}, because a name alone does not tell whether it is the
  * same interface still.
  *
- * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link #describe}
- * and {@link #dump}. No method throws what lies below throws: it is logged, and the result says so.
+ * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link
+ * #supersedeLimit}, {@link #describe} and {@link #dump}. No method throws what lies below throws:
+ * it is logged, and the result says so.
  *
  * @hide
  */
@@ -76,6 +77,9 @@ interface DrwaKnobs {
 
     /** Whether interfaces may share a queue, as far as is known. */
     boolean hasQueues();
+
+    /** Whether an interface that is on has no static limit any more. */
+    boolean supersedeLimit();
 
     /** Where they are, for people who read a dump. */
     @NonNull

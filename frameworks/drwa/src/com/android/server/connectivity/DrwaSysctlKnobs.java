@@ -99,6 +99,11 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     }
 
     @Override
+    public boolean supersedeLimit() {
+        return true;
+    }
+
+    @Override
     public String describe() {
         return "the kernel's, through netd";
     }

@@ -1178,13 +1178,22 @@ public class DrwaControllerTest {
         return lp;
     }
 
+    /** What λ does to the static limit. */
+    String getRelation() {
+        return "supersedes";
+    }
+
     @Test
-    public void supersededLimitIsShownWhereItIsOn() {
+    public void limitIsShownWhereItIsOn() {
         final String names = " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
         start();
         connect(CELL, cellular(SUB), limited("2097152,6291456,16777216,512000,2097152,8388608"));
         final String superseded =
-                "\n  supersedes the static receive maximum of 16777216 bytes" + names + "\n";
+                "\n  "
+                        + getRelation()
+                        + " the static receive maximum of 16777216 bytes"
+                        + names
+                        + "\n";
         final String start = "λ=1.50: carrier 1989\n  queue 100, shared with ";
         assertTrue(dump(), dump().contains("rmnet_data2 " + start + CLAT + superseded));
         assertTrue(dump(), dump().contains("v4-rmnet_data2 " + start + RMNET + superseded));
@@ -1195,7 +1204,7 @@ public class DrwaControllerTest {
             assertTrue(dump(), dump().contains("static receive maximum" + names));
         }
         putSetting("0");
-        assertFalse(dump(), dump().contains("supersedes"));
+        assertFalse(dump(), dump().contains("static receive maximum"));
     }
 
     @Test

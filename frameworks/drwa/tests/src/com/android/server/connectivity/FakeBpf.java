@@ -24,6 +24,17 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
         attached.put(0, new Struct.U32(1));
     }
 
+    /** Those of a module with these programs. */
+    public static DrwaController.Dependencies makeModule(FakeNetd netd) {
+        final FakeBpf bpf = new FakeBpf(netd);
+        return new DrwaController.Dependencies() {
+            @Override
+            DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+                return new DrwaBpfKnobs(bpf, log);
+            }
+        };
+    }
+
     private static final class ReadOnly<V extends Struct> implements FakeBpfMap.Observer<V> {
         @Override
         public void onRead(int key) {}
