@@ -2,19 +2,44 @@
 """The system in a lab guest: what goes into the guest's folder, and what starts it there."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-sys.path.append(str(TOP / "netd_patches" / "tests"))
+sys.path += [str(TOP / "netd_patches" / "tests"), str(TOP / "kernel" / "lab")]
 
 import building  # noqa: E402
+from drwalab import kernels  # noqa: E402
 
 HOSTS = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Phone:
+    """Where the policy is, and the flavour of the kernel: bpf has no series, but the programs."""
+
+    host: str
+    flavour: str = "drwa"
+
+    @property
+    def name(self) -> str:
+        return f"{self.host} with BPF" if self.programs else self.host
+
+    @property
+    def programs(self) -> bool:
+        return self.flavour == "bpf"
+
+
+# Host B has no way to the programs.
+PHONES = (Phone("A"), Phone("B"), Phone("A", "bpf"))
+# Knows the kernel's knob and the programs' maps
+GOVERNORS = TOP / "cts_tests" / "kernel" / "governors.py"
 # For run_script(): a JVM with the classes of Android's framework.
 MEMORY = "1024M"
 # The folder of the commands in the guest
@@ -24,6 +49,12 @@ COMMANDS = "/run/system"
 START = f"""\
 ./commands init
 export PATH="{COMMANDS}:$PATH"
+"""
+# Ahead of that, on a phone with programs: what Android's loader and netd have done by then.
+ATTACH = """\
+mount -t cgroup2 none /sys/fs/cgroup
+./drwa-bpf attach --interface lo --lambda 0 --object ./drwa.bpf.o
+./pin
 """
 
 ANDROID = "15"
@@ -37,19 +68,25 @@ class BuildError(Exception):
     """Something that the system is made of does not build."""
 
 
-def files(host: str) -> list[Path]:
-    """What the guest's folder has to hold, up to date; host is "A" or "B"."""
-    assert host in HOSTS
-    folder = OUT / host
+def files(phone: Phone) -> list[Path]:
+    """What the guest's folder has to hold, up to date."""
+    folder = OUT / phone.host
     folder.mkdir(parents=True, exist_ok=True)
-    known = {"host": host, "java": _java(), "main": MAIN}
+    known = {"host": phone.host, "java": _java(), "main": MAIN}
     _write(folder / "system.json", json.dumps(known))
     return [
+        *(_programs_files() if phone.programs else []),
         folder / "system.json",
         HERE / "guest" / "commands",
+        GOVERNORS,
         _clock(),
         _netd(),
     ]
+
+
+def _programs_files() -> list[Path]:
+    made = kernels.bpf()
+    return [made / "drwa-bpf", made / "drwa.bpf.o", HERE / "guest" / "pin", _bpfmap()]
 
 
 def _write(path: Path, text: str) -> None:
@@ -87,6 +124,20 @@ def _clock() -> Path:
     source, library = HERE / "guest" / "clock.c", OUT / "clock.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         _run(["gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", f"-o{library}", f"{source}"])
+    return library
+
+
+@cache
+def _bpfmap() -> Path:
+    source, library = HERE / "guest" / "bpfmap.c", OUT / "bpfmap.so"
+    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
+        javac = shutil.which("javac")
+        if not javac:
+            raise BuildError("javac is not installed: make e2e installs it")
+        headers = Path(javac).resolve().parents[1] / "include"
+        includes = [f"-I{headers}", f"-I{headers / 'linux'}"]
+        flags = ["-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
+        _run(["gcc", *flags, *includes, f"-o{library}", f"{source}"])
     return library
 
 

@@ -23,7 +23,7 @@ def write_html(stories: list[dict[str, Any]], path: Path, facts: dict[str, str])
         f"time-{number}": _figure(told) | {"section": number} for number, told in enumerate(stories)
     }
     failed = [
-        f"{told['host']}: {step['name']}"
+        f"{told['phone']}: {step['name']}"
         for told in stories
         for step in told["steps"]
         if not step["passed"]

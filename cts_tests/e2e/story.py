@@ -21,6 +21,7 @@ import drwasystem
 from drwalab import guest, kernels, ltelink, network, results, spec, traces
 from drwalab.kernels import Kernel
 from drwalab.traces import Trace
+from drwasystem import Phone
 
 KERNEL = "6.12"
 SCHEMA = "drwa-e2e/1"
@@ -35,6 +36,12 @@ FORMER_CLAT = "v4-former"
 # Where LTE's device is while the modem restarts: for the phone it is gone, and comes as a new one.
 ELSEWHERE = "modem"
 SERVICES = {"A": "connectivity", "B": "drwa"}
+
+# netd has died, and the kernel has kept this. netd is to reset it, not the policy.
+LEFT_BY_NETD = f"""\
+echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda
+echo 100 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_queue
+"""
 
 DURATION_S = 160
 BASE_RTT_MS = 50
@@ -91,7 +98,7 @@ STEPS = (
             f"download {LTE}",
             f"probe {LTE}",
         ),
-        {LTE: 0, CLAT: 0, WIFI: 0},
+        {LTE: 0, CLAT: 0, SECOND: 0, WIFI: 0},
         (f"{LTE} off: unidentified carrier", f"{CLAT} off: unidentified carrier"),
     ),
     Step(
@@ -330,21 +337,21 @@ class Judged:
 
 
 def play(
-    host: str,
+    phone: Phone,
     kernel: Kernel,
     files: list[Path],
     cancel: threading.Event,
     reached: Callable[[float], None],
 ) -> "Story":
-    """Runs the story with the policy in host "A" or "B"; raises GuestError or Cancelled."""
+    """Runs the story on a phone with this kernel; raises GuestError or Cancelled."""
 
     def write(folder: Path) -> None:
         for path in files:
             shutil.copy(path, folder)
-        _write_inputs(host, folder)
+        _write_inputs(phone, folder)
 
     folder = guest.run_inputs(
-        f"host {host}",
+        f"host {phone.name}",
         write,
         kernel,
         kernels.agent(),
@@ -354,7 +361,7 @@ def play(
         memory=drwasystem.MEMORY,
     )
     try:
-        return Story(host, folder)
+        return Story(phone, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -369,7 +376,7 @@ def _lte(folder: Path) -> Trace:
     return traces.load(path)
 
 
-def _write_inputs(host: str, folder: Path) -> None:
+def _write_inputs(phone: Phone, folder: Path) -> None:
     """What the lab's agent reads: setup.sh, spec and the link's trace."""
     trace = _lte(folder)
     trace.write_native(folder / network.trace_name("down"))
@@ -398,9 +405,7 @@ def _write_inputs(host: str, folder: Path) -> None:
             f"ip netns add {ELSEWHERE}",
             *(f"ip -n phone link add {iface} type dummy" for iface in (CLAT, VPN, SECOND)),
             "ip netns exec phone /bin/sh -e -c '",
-            # netd has died, and the kernel has kept this. netd is to reset it, not the policy.
-            f"echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda",
-            f"echo 100 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_queue",
+            drwasystem.ATTACH if phone.programs else LEFT_BY_NETD,
             drwasystem.START,
             "./watch &",
             "'",
@@ -417,7 +422,7 @@ def _write_inputs(host: str, folder: Path) -> None:
     for number, step in enumerate(STEPS):
         lines += [f"event {step.at_s * 10**6} {_event(event)}" for event in step.events]
         # netd watches the connections meanwhile, so nobody waits for it.
-        command = f"ip netns exec phone ./look {SERVICES[host]} step{number} &"
+        command = f"ip netns exec phone ./look {SERVICES[phone.host]} step{number} &"
         lines.append(f"event {(_end_of(number) - LOOK_S) * 10**6} {command}")
     (folder / "spec").write_text("\n".join(lines) + "\n")
 
@@ -432,8 +437,8 @@ def _event(event: str) -> str:
 class Story:
     """What a guest recorded, in seconds of the story; and the judgement."""
 
-    def __init__(self, host: str, folder: Path) -> None:
-        self.host = host
+    def __init__(self, phone: Phone, folder: Path) -> None:
+        self.phone = phone
         records = results.read_raw(folder / "raw")
         start_us = int(records["t"][0, 0])
         self.probe_s: Times = records["p"][:, 0] / 1e6
@@ -574,9 +579,10 @@ class Story:
         step, judged = STEPS[number], self.judged[number]
         state, _, writes = judged.policy.partition("Events without a change:")
         lines = {line.strip() for line in state.splitlines()}
-        said = [line for line in step.says if line in lines]
-        said_all = said == list(step.says) and (step.says != () or not _LISTED.search(state))
-        wanted = "; ".join(step.says) or "no interface"
+        says = [self._limit(line) for line in step.says]
+        said = [line for line in says if line in lines]
+        said_all = said == says and (bool(says) or not _LISTED.search(state))
+        wanted = "; ".join(says) or "no interface"
         checks = [
             Check("dumpsys of the policy", wanted, "; ".join(said) or "no interface", said_all),
             Check(
@@ -587,31 +593,44 @@ class Story:
             ),
         ]
         knobs = {
-            iface: (int(value), int(queue)) for iface, value, queue in _KNOBS.findall(judged.netd)
+            iface: (int(value), int(queue))
+            for iface, value, queue in _KNOBS.findall(self._dumped(number))
         }
         wants = {
             iface: (value, step.queues.get(iface, 0))
             for iface, value in step.lambdas.items()
             if value is not None
         }
+        if self.phone.programs:
+            # What is off has no entry.
+            wants = {iface: want for iface, want in wants.items() if want[0] or iface in knobs}
         got = {iface: knobs[iface] for iface in step.lambdas if iface in knobs}
-        return [*checks, Check("dumpsys netd", _told(wants), _told(got), got == wants)]
+        who = "the policy, of the maps" if self.phone.programs else "netd"
+        return [*checks, Check(f"dumpsys of {who}", _told(wants), _told(got), got == wants)]
+
+    def _limit(self, line: str) -> str:
+        """The programs have no say in the buffer."""
+        return line.replace("supersedes", "stays below") if self.phone.programs else line
+
+    def _dumped(self, number: int) -> str:
+        """What tells of the kernel's side: netd of its knobs, the policy of the programs' maps."""
+        judged = self.judged[number]
+        return judged.policy if self.phone.programs else judged.netd
 
     def _counted(self, number: int) -> list[Check]:
         """What netd tells of LTE's rounds since the interface came."""
-        told = _COUNTED.search(self.judged[number].netd)
-        delay, rtt = (float(edge) for edge in told.groups()) if told else (0.0, 0.0)
+        delay, rtt = _medians_ms(self._dumped(number))
         return [
             Check(
                 "median queueing delay in the kernel's histogram",
                 f"below {4 * BASE_RTT_MS} ms",
-                f"below {delay} ms" if told else "none",
+                f"below {delay} ms" if delay else "none",
                 0 < delay <= 4 * BASE_RTT_MS,
             ),
             Check(
                 "median RTT without it",
                 f"below {BASE_RTT_MS} to {2 * BASE_RTT_MS} ms",
-                f"below {rtt} ms" if told else "none",
+                f"below {rtt} ms" if rtt else "none",
                 BASE_RTT_MS < rtt <= 2 * BASE_RTT_MS,
             ),
         ]
@@ -676,7 +695,9 @@ class Story:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "host": self.host,
+            "host": self.phone.host,
+            "phone": self.phone.name,
+            "programs": self.phone.programs,
             "passed": self.passed,
             "steps": [
                 {
@@ -721,8 +742,8 @@ class Story:
         return [(self.sample_s > begin) & (self.sample_s <= end) for begin, end in spans]
 
 
-_KNOBS = re.compile(r"^ *(\S+) lambda=(\d+) queue=(\d+)$", re.MULTILINE)
-# The ends of the bins that the medians lie in, in ms
+_KNOBS = re.compile(r"^ *(\S+) lambda=(\d+) queue=(\d+)(?: |$)", re.MULTILINE)
+# netd's line, with the ends of the bins that the medians lie in, in ms
 _COUNTED = re.compile(
     rf"^ *{LTE} lambda=.*\n *connections=.*\n"
     r" *queueing delay: p50<(\S+)ms .*\n *RTT without it: p50<(\S+)ms ",
@@ -730,6 +751,31 @@ _COUNTED = re.compile(
 )
 # A line of the policy's about an interface
 _LISTED = re.compile(r"^(?!DRWA:)\S+ (?:off:|λ=)", re.MULTILINE)
+
+
+# The policy's, with all bins, below 2^10 us, below 2^11 us, and so on
+_BINS = re.compile(rf"^ *{LTE} lambda=.* delay_us=(\S+) rtt_us=(\S+)$", re.MULTILINE)
+
+
+def _medians_ms(dump: str) -> tuple[float, float]:
+    """The ends of the bins with the medians of LTE's queueing delay and RTT; 0 without any."""
+    told, bins = _COUNTED.search(dump), _BINS.search(dump)
+    if bins:
+        delay, rtt = (_median_us([int(x) for x in b.split(",")]) / 1e3 for b in bins.groups())
+    elif told:
+        delay, rtt = (float(edge) for edge in told.groups())
+    else:
+        delay = rtt = 0.0
+    return delay, rtt
+
+
+def _median_us(bins: list[int]) -> int:
+    total = 0
+    for number, count in enumerate(bins):
+        total += count
+        if 2 * total >= sum(bins) > 0:
+            return 1 << 10 + number
+    return 0
 
 
 def _lambda(value: int | None) -> str:

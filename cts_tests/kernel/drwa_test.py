@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kernel with DRWA offers on the wire: the windows of a phone's downloads.
 
-Needs root, tun, network name spaces and the knob; what is missing is the reason of skipped tests.
+Needs root, tun, network name spaces, and the kernel's knob or the BPF programs; what is missing is
+the reason of skipped tests.
 The links' rate and delay are made here, so nothing of the machine's speed is measured.
 
 DRWA_VIRTUAL_TIME=1 says that the clock waits for the machine. Two equal runs then offer the same to
@@ -16,6 +17,7 @@ import unittest
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import governors
 import tun_peer
 from tun_peer import (
     MAX_UNSCALED,
@@ -76,8 +78,10 @@ class Base:
             self.servers: list[Server] = []
             self.cell = self.interface("rmnet_test0", 1)
             self.wifi = self.interface("wlan_test0", 2)
-            if not self.cell.knob.exists():
-                self.skipTest(f"this kernel lacks DRWA: no {self.cell.knob}")
+            found = governors.find(self.cell.name)
+            if isinstance(found, str):
+                self.skipTest(found)
+            self.governor = found
 
         def interface(self, name: str, number: int, mtu: int = MTU) -> Interface:
             """Its link takes as many packets a second, whatever their size."""
@@ -87,10 +91,16 @@ class Base:
             return interface
 
         def set_lambda(self, hundredths: int, interface: Interface | None = None) -> None:
-            (interface or self.cell).knob.write_text(str(hundredths))
+            self.governor.set_lambda((interface or self.cell).name, hundredths)
+
+        def series_alone(self, why: str) -> None:
+            """Skips a test of what the programs do otherwise, see kernel/bpf/README.md."""
+            if not isinstance(self.governor, governors.Knob):
+                self.skipTest(f"not of the BPF programs: {why}")
 
         def set_classic(self, value: str) -> None:
             """Y: the paper's law, for all connections."""
+            self.series_alone("they have one law")
             self.addCleanup(CLASSIC.write_text, CLASSIC.read_text())
             CLASSIC.write_text(value)
 
@@ -103,16 +113,13 @@ class Base:
             file.write_text(str(value))
 
         def line(self, interface: Interface | None = None) -> dict[str, str]:
-            """What /proc/net/tcp_drwa says of an interface."""
-            name = (interface or self.cell).name
-            lines = Path("/proc/net/tcp_drwa").read_text().splitlines()
-            (found,) = (line.split() for line in lines if line.split()[0] == name)
-            return dict(pair.split("=", 1) for pair in found[1:])
+            """What is set and was counted, as in /proc/net/tcp_drwa."""
+            return self.governor.line((interface or self.cell).name)
 
         def counters(self, interface: Interface | None = None) -> dict[str, int]:
-            """Of an interface: connections, rounds and capped segments."""
+            """Of an interface: connections, rounds and, of the series, capped segments."""
             line = self.line(interface)
-            return {key: int(line[key]) for key in ("sockets", "rounds", "capped")}
+            return {key: int(line[key]) for key in ("sockets", "rounds", "capped") if key in line}
 
         def application(self) -> Application:
             application = Application(self.loop, self.version)
@@ -150,8 +157,8 @@ class Base:
             return server.offers[before:]
 
         def window(self, server: Server) -> float:
-            """DRAIN lowers it for two rounds."""
-            seconds = max(LOOK_S, 8 * server.link.rtt_s)
+            """DRAIN lowers it for two rounds, and takes as long to give it back."""
+            seconds = max(3 * LOOK_S, 8 * server.link.rtt_s)
             return statistics.median(offer.window for offer in self.offers(server, seconds))
 
         def check_right_edges(self) -> None:
@@ -196,7 +203,8 @@ class Base:
             """Until a queue shows, slow start never meets the window."""
             for governed, stock in self.starts():
                 self.assertGreaterEqual(len(stock), 12)
-                self.assertEqual([o.acked for o in governed], [o.acked for o in stock])
+                # When the kernel ACKs two segments at a time, the window decides, too.
+                self.assertAlmostEqual(governed[-1].acked, stock[-1].acked, delta=2 * MTU)
 
         def test_start_is_bounded(self) -> None:
             """By what came, which is far less than the buffers of Android 13 would let come."""
@@ -405,6 +413,7 @@ class Base:
 
         def test_buffer_and_clamp_grow_together(self) -> None:
             """A buffer without the clamp would hold the window to what it was before."""
+            self.series_alone("their window is the clamp")
             self.set_lambda(150)
             server = self.server()
             application = self.download(server)
@@ -427,6 +436,7 @@ class Base:
 
         def test_buffer_stays(self) -> None:
             """Where the kernel shall not tune buffers, it is what tcp_rmem says."""
+            self.series_alone("their window is the clamp")
             self.set_sysctl("tcp_moderate_rcvbuf", 0)
             self.set_lambda(300)
             server = self.server()
@@ -448,6 +458,7 @@ class Base:
 
         def test_shrinking_allowed(self) -> None:
             """The right edge stays also where the kernel may move it back; DRAIN lowers windows."""
+            self.series_alone("the kernel does with a lower clamp what it was allowed")
             server = self.settled(300)
             self.set_sysctl("tcp_shrink_window", 1)
             self.set_lambda(125)
@@ -474,17 +485,17 @@ class Base:
             self.set_lambda(150, stacked)
             server = self.server(stacked)
             self.download(server)
-            for number, hundredths in ("0", 150), ("7", 100 + 50 / 4), ("0", 150):
+            for number, hundredths in (0, 150), (7, 100 + 50 / 4), (0, 150):
                 for interface in self.cell, stacked:
-                    interface.queue.write_text(number)
+                    self.governor.set_queue(interface.name, number)
                 self.loop.run(3 * SETTLED_S)
                 self.assert_law(server, hundredths, more=2 * TOLERANCE)
 
         def test_queue_of_its_own(self) -> None:
             """The default, and what an interface that comes again has."""
             gone = Interface(self.loop, "rmnet_test1", 3, Link(RATE_BPS, RTT_S))
-            self.assertEqual(gone.queue.read_text(), "0\n")
-            gone.queue.write_text("7")
+            self.assertEqual(self.line(gone)["queue"], "0")
+            self.governor.set_queue(gone.name, 7)
             self.set_lambda(150, gone)
             self.assertEqual(self.line(gone)["queue"], "7")
             gone.close()
@@ -507,7 +518,7 @@ class Base:
             two = self.counters()
             found = [each["sockets"] - before["sockets"] for each in (one, two)]
             self.assertEqual(found, [1, 2])
-            for name in "rounds", "capped":
+            for name in before.keys() - {"sockets"}:
                 self.assertGreater(one[name], before[name] + 10)
                 self.assertGreater(two[name], one[name] + 10)
             self.assertEqual(self.counters(self.wifi), wifi)
@@ -535,6 +546,7 @@ class Base:
 
         def test_scale_at_syn(self) -> None:
             """Governed connections that the phone opens ask for 16 MB, others for tcp_rmem."""
+            self.series_alone("they have no say in the scale")
             servers = [self.server(), self.server(self.wifi), self.server()]
             self.download(servers[0])
             self.set_lambda(150)
@@ -564,6 +576,8 @@ class Base:
 
         def scales_correctly(self, scale: int, accepted: bool) -> Server:
             """Segments of the unit's size: an ACK of less is rounded up and lowers nothing."""
+            if not accepted:
+                self.series_alone("a clamp of the application's stands alone")
             size = max(1, (2 << scale) // MTU)
             interface = self.interface("rmnet_test1", 3, size * MTU)
             rmem = f"4096 {size * 131072} {1 << 30}"

@@ -178,16 +178,6 @@ class Interface:
             return f"10.77.{self.number}.{host}"
         return f"2001:db8:{self.number:x}::{host}"
 
-    @property
-    def knob(self) -> Path:
-        """λ's file, which a kernel without DRWA lacks."""
-        return Path(f"/proc/sys/net/ipv4/conf/{self.name}/tcp_drwa_lambda")
-
-    @property
-    def queue(self) -> Path:
-        """The file with the number of the queue that it shares with others."""
-        return self.knob.with_name("tcp_drwa_queue")
-
     def send(self, packet: bytes) -> None:
         """Gives the phone a packet, now."""
         os.write(self._file, packet)

@@ -4,7 +4,7 @@
 import copy
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import drwasystem
 import page
 import story
 from drwalab import kernels, pool
+from drwasystem import Phone
 from story import Story
 
 pytestmark = pytest.mark.guest
@@ -23,24 +24,45 @@ NUMBERS = {name: number for number, name in enumerate(story.NAMES)}
 SHORT = {"Flag", "Flag goes", "Modem restarts", "VPN, second SIM"}
 
 
-@pytest.fixture(scope="module")
-def stories() -> dict[str, Story]:
-    """What the guests recorded, by host."""
+def told_by(phones: Sequence[Phone]) -> dict[str, Story]:
+    """What guests of one kernel recorded, by the name of the phone."""
     try:
-        kernel = kernels.find(story.KERNEL, "drwa")
+        kernel = kernels.find(story.KERNEL, phones[0].flavour)
     except kernels.KernelMissing as e:
         pytest.skip(str(e))
-    jobs = [partial(story.play, host, kernel, drwasystem.files(host)) for host in drwasystem.HOSTS]
+    jobs = [partial(story.play, phone, kernel, drwasystem.files(phone)) for phone in phones]
     told = pool.run_jobs(jobs, [story.DURATION_S] * len(jobs), progress=False)
-    return dict(zip(drwasystem.HOSTS, told, strict=True))
+    return {phone.name: each for phone, each in zip(phones, told, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def stories() -> dict[str, Story]:
+    return told_by([phone for phone in drwasystem.PHONES if not phone.programs])
+
+
+@pytest.fixture(scope="module")
+def programs_story() -> Story:
+    (told,) = told_by([phone for phone in drwasystem.PHONES if phone.programs]).values()
+    return told
+
+
+def check_step(told: Story, name: str) -> None:
+    judged = told.judged[NUMBERS[name]]
+    assert len(judged.checks) >= (9 if name in SHORT else 10)
+    assert [check for check in judged.checks if not check.passed] == []
 
 
 @pytest.mark.parametrize("host", drwasystem.HOSTS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_step(stories: dict[str, Story], host: str, name: str) -> None:
-    judged = stories[host].judged[NUMBERS[name]]
-    assert len(judged.checks) >= (9 if name in SHORT else 10)
-    assert [check for check in judged.checks if not check.passed] == []
+    check_step(stories[host], name)
+
+
+@pytest.mark.lines
+@pytest.mark.parametrize("name", NUMBERS)
+def test_step_with_the_programs(programs_story: Story, name: str) -> None:
+    """On a kernel without the series."""
+    check_step(programs_story, name)
 
 
 def test_hosts_agree(stories: dict[str, Story]) -> None:

@@ -61,7 +61,7 @@ class Device:
     def __init__(self, host: str) -> None:
         self._kernel = kernels.find(KERNEL_LINE, "drwa")
         self._files = [
-            *drwasystem.files(host),
+            *drwasystem.files(drwasystem.Phone(host)),
             *(HERE / "guest" / name for name in GUEST_FILES),
         ]
         self._data = Path(tempfile.mkdtemp()) / "data"

@@ -4,6 +4,7 @@ package com.android.drwa.here;
 
 import com.android.drwa.cts.KernelWithoutDrwa;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.runner.Description;
 import org.junit.runner.Runner;
@@ -14,8 +15,8 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.internal.bytecode.Sandbox;
 
 /**
- * Runs the device's tests once with each host of the policy. AndroidX's AndroidJUnit4 picks it by
- * the system property "android.junit.runner".
+ * Runs the device's tests once with each host of the policy, and with BPF programs. AndroidX's
+ * AndroidJUnit4 picks it by the system property "android.junit.runner".
  */
 public final class BothHostsRunner extends Suite {
     public BothHostsRunner(Class<?> tests) throws InitializationError {
@@ -23,8 +24,11 @@ public final class BothHostsRunner extends Suite {
     }
 
     private static List<Runner> runners(Class<?> tests) throws InitializationError {
-        return List.of(
-                new HostRunner(tests, SystemHere.Host.A), new HostRunner(tests, SystemHere.Host.B));
+        final List<Runner> runners = new ArrayList<>();
+        for (SystemHere.Host host : SystemHere.Host.values()) {
+            runners.add(new HostRunner(tests, host));
+        }
+        return runners;
     }
 
     private static final class HostRunner extends RobolectricTestRunner {

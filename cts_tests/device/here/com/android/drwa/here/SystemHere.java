@@ -10,6 +10,7 @@ import android.net.NetworkInfo;
 import android.os.Handler;
 import android.os.HandlerThread;
 import com.android.server.connectivity.DrwaController;
+import com.android.server.connectivity.FakeBpf;
 import com.android.server.connectivity.FakeNetd;
 import com.android.server.connectivity.FakeTelephony;
 import com.android.server.drwa.DrwaService;
@@ -27,6 +28,8 @@ public class SystemHere extends Application {
     public enum Host {
         /** ConnectivityService, which calls the policy as the patch has it. */
         A,
+        /** The same, with BPF programs on a kernel without knobs. */
+        A_BPF,
         /** DrwaService. */
         B
     }
@@ -55,7 +58,10 @@ public class SystemHere extends Application {
         // Robolectric leaves it out, and NetworkAgent needs it
         Shadow.directInitialize(NetworkInfo.class);
         FakeServiceManager.forgetAll();
+        final Host host = Host.valueOf(System.getProperty(HOST_PROPERTY));
         final boolean lacksDrwa = Boolean.getBoolean(KERNEL_LACKS_DRWA_PROPERTY);
+        final boolean bpf = host == Host.A_BPF && !lacksDrwa;
+        if (bpf) mNetd.replaceKnobsByBpf();
         if (lacksDrwa) mNetd.removeDrwaFromKernel();
         shadowOf(this).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
         final FakeTelephony telephony = new FakeTelephony(this);
@@ -65,8 +71,11 @@ public class SystemHere extends Application {
         final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
         thread.start();
         final Handler handler = new Handler(thread.getLooper());
-        final boolean patched = Host.valueOf(System.getProperty(HOST_PROPERTY)) == Host.A;
-        final DrwaController policy = patched ? new DrwaController(this, handler, mNetd) : null;
+        final boolean patched = host != Host.B;
+        final DrwaController.Dependencies deps =
+                bpf ? FakeBpf.makeModule(mNetd) : new DrwaController.Dependencies();
+        final DrwaController policy =
+                patched ? new DrwaController(this, handler, mNetd, deps) : null;
         final FakeConnectivity connectivity = new FakeConnectivity(this, handler, mNetd, policy);
         FakeServiceManager.addService(
                 Context.CONNECTIVITY_SERVICE,

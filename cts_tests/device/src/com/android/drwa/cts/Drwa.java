@@ -12,6 +12,8 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** What DRWA does on this device, as a shell sees it. */
 final class Drwa {
@@ -24,6 +26,8 @@ final class Drwa {
     private static final String CONF = "/proc/sys/net/ipv4/conf/";
     private static final String KNOB = "tcp_drwa_lambda";
     private static final String QUEUE = "tcp_drwa_queue";
+    private static final Pattern ENTRY =
+            Pattern.compile("^\\S+ lambda=(\\d+) queue=(\\d+)", Pattern.MULTILINE);
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 5;
     private static final long POLL_MS = 20;
@@ -43,14 +47,19 @@ final class Drwa {
         }
     }
 
-    /** Whether any interface has the knob; "all" and "default" have none on any kernel. */
+    /** Whether an interface has the knob, or BPF programs are there in its place. */
     static boolean isInKernel() {
-        return exists(KNOB);
+        return exists(KNOB) || arePrograms();
     }
 
-    /** Whether the kernel can be told which interfaces share a queue. */
+    /** Whether the kernel, or the programs, can be told which interfaces share a queue. */
     static boolean areQueuesInKernel() {
-        return exists(QUEUE);
+        return exists(QUEUE) || arePrograms();
+    }
+
+    /** The shell cannot read their maps; the policy tells what they hold now. */
+    private static boolean arePrograms() {
+        return !exists(KNOB) && findDump().contains("\nKnobs: BPF");
     }
 
     private static boolean exists(String name) {
@@ -64,22 +73,38 @@ final class Drwa {
 
     /** λ of an interface in hundredths of a bandwidth-delay product, or {@link #OFF}. */
     static int getKnob(String iface) {
+        if (arePrograms()) return getEntry(iface, 1);
         return Integer.parseInt(shell("cat " + getPath(iface)).trim());
     }
 
     /** The id of an interface's queue, or {@link #OWN_QUEUE}. */
     static int getQueue(String iface) {
+        if (arePrograms()) return getEntry(iface, 2);
         return Integer.parseInt(shell("cat " + CONF + iface + "/" + QUEUE).trim());
+    }
+
+    /** λ or the queue of the map's entry of an interface; what is off has none. */
+    private static int getEntry(String iface, int group) {
+        final Matcher entry = ENTRY.matcher(dump());
+        while (entry.find()) {
+            if (entry.group(0).startsWith(iface + " ")) return Integer.parseInt(entry.group(group));
+        }
+        return OFF;
     }
 
     /** What the policy says of itself, whichever of its hosts it runs in. */
     static String dump() {
+        final String dump = findDump();
+        if (dump.isEmpty()) fail("Neither drwa nor connectivity dumps DRWA's state");
+        return dump;
+    }
+
+    private static String findDump() {
         final String ofService = shell("dumpsys drwa");
         if (ofService.startsWith(TITLE)) return ofService;
         final String ofConnectivity = shell("dumpsys connectivity");
         final int start = ofConnectivity.indexOf(TITLE);
-        if (start < 0) fail("Neither drwa nor connectivity dumps DRWA's state");
-        return ofConnectivity.substring(start);
+        return start < 0 ? "" : ofConnectivity.substring(start);
     }
 
     /**

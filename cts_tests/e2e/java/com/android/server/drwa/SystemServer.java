@@ -23,6 +23,7 @@ import android.os.HandlerThread;
 import android.os.ParcelFileDescriptor;
 import android.os.PersistableBundle;
 import android.os.ServiceManager;
+import com.android.server.connectivity.DrwaBpfDependencies;
 import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeTelephony;
 import com.android.server.connectivity.PolicyThreads;
@@ -63,7 +64,12 @@ import org.robolectric.util.ReflectionHelpers;
  * usage is in cts_tests/README.md. Ends with the process.
  */
 @RunWith(RobolectricTestRunner.class)
-@Config(shadows = {FakeServiceManager.class, DrwaServiceTest.Connectivity.class})
+@Config(
+        shadows = {
+            FakeServiceManager.class,
+            DrwaServiceTest.Connectivity.class,
+            KernelInterfaces.class
+        })
 public class SystemServer {
     /** What telephony says since Android 13: bytes for receiving, then for sending. */
     private static final String LTE_BUFFERS = "2097152,6291456,16777216,512000,2097152,8388608";
@@ -99,7 +105,7 @@ public class SystemServer {
             final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
             thread.start();
             mHandler = new Handler(thread.getLooper());
-            mPolicy = new DrwaController(context, mHandler, netd);
+            mPolicy = new DrwaController(context, mHandler, netd, new DrwaBpfDependencies());
             mPolicy.start();
         }
 
