@@ -36,10 +36,6 @@ class Link:
         self.came = U32 - 1_000_000
 
     @property
-    def q_us(self) -> int:
-        return int(library().link_q_us(self.memory)) % U32
-
-    @property
     def target_us(self) -> int:
         return int(library().link_target_us(self.memory)) % U32
 
@@ -48,9 +44,6 @@ class Link:
         """Whether more than a quarter of what came was nobody's."""
         return int(library().link_others(self.memory)) > 255 // 4
 
-    def tell(self, now_us: int, q_us: int, target_us: int) -> None:
-        """Somebody else's word."""
-        library().link_tell(self.memory, now_us % U32, q_us % U32, target_us % U32)
 
 
 class Law:
@@ -90,6 +83,10 @@ class Law:
     @property
     def rival(self) -> bool:
         return bool(self._member("rival"))
+
+    @property
+    def contested(self) -> bool:
+        return bool(self._member("contested"))
 
     def sample(self, rtt_us: int, owd_us: int = 0) -> None:
         now_us, owd_us = self.now_us % U32, owd_us % U32

@@ -25,6 +25,7 @@
 #define MSS		1448
 #define WIRE_BYTES	1500
 #define PROBE_BYTES	98
+#define ACK_BYTES	60
 #define INIT_CWND	10
 /* What a SYN can offer (RFC 7323, 2.2), and the unit of what comes after it. */
 #define FIRST_WND	65535
@@ -55,6 +56,7 @@ struct flow_config {
 	s64 on_us;		/* when lambda is set */
 	int32_t lambda;		/* 0: not governed */
 	int32_t queue;		/* whose struct drwa_link */
+	int32_t counted;	/* whose bytes that came over the link */
 	int32_t cc;
 	int32_t forged;		/* what the phone takes comes from forged() alone */
 };
@@ -91,6 +93,7 @@ struct segment {
 struct packet {
 	s64 sent_us, tsval_us, echo_us;
 	u32 flow, seq, bytes;
+	u32 forgery;		/* its number and one; 0: none */
 	bool syn;
 };
 
@@ -718,19 +721,41 @@ static void phone_takes(struct model *m, const struct event *e)
 	}
 }
 
-/* A forged word reaches the law as data and samples of its choice. */
-static void forged(struct model *m, const struct forgery *word)
+/* A forged word goes over the link as its data, or as an ACK, does. A phone takes no more than
+ * it offered, and a liar knows that at once.
+ */
+static void forge(struct model *m, const struct event *e, const struct forgery *word)
 {
 	struct flow *f = &m->flows[word->flow];
+	s64 offered = f->offered / MSS - f->nxt;
+	u32 i, packets = min((s64)word->packets, max(offered, (s64)0));
+	struct packet p = { .flow = word->flow, .bytes = packets ? WIRE_BYTES : ACK_BYTES };
+
+	f->nxt += packets;
+	p.seq = f->nxt;
+	for (i = 1; i < packets; i++)
+		enqueue(m, p);
+	p.forgery = e->number + 1;
+	enqueue(m, p);
+}
+
+/* It reaches the law as data and samples of its choice, all with its last packet. */
+static void forged(struct model *m, const struct forgery *word, u32 nxt)
+{
+	struct flow *f = &m->flows[word->flow];
+	s64 wnd;
 
 	if (word->reset) {
 		drwa_reset(&f->d, DRWA_LAW_DELAY);
 		f->d.lambda = 0;
+		f->offered = max(f->offered, (s64)f->rcv_nxt * MSS + FIRST_WND);
 	}
-	f->rcv_nxt += word->packets;
-	m->arrived[f->c.queue] += word->packets * WIRE_BYTES;
+	/* What the queue had no room for comes again, and in time. */
+	f->rcv_nxt = max(f->rcv_nxt, nxt);
 	sample(m, f, word->rtt_us, word->owd_us);
 	space_adjust(m, f);
+	wnd = f->d.wnd ? min(f->c.wnd_bytes, (s64)f->d.wnd) : f->c.wnd_bytes;
+	f->offered = max(f->offered, (s64)f->rcv_nxt * MSS + (wnd >> WSCALE << WSCALE));
 }
 
 /* --- all of it */
@@ -738,7 +763,7 @@ static void forged(struct model *m, const struct forgery *word)
 static void start(struct model *m, u32 which)
 {
 	struct flow *f = &m->flows[which];
-	struct packet p = { .flow = which, .bytes = 60, .syn = true, .sent_us = m->now_us };
+	struct packet p = { .flow = which, .bytes = ACK_BYTES, .syn = true, .sent_us = m->now_us };
 
 	/* The SYN is on its way up for half of the RTT; its answer meets the queue. */
 	p.tsval_us = server_clock_us(f, m->now_us);
@@ -776,8 +801,11 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 		m->serving = false;
 		break;
 	case AT_PHONE:
-		m->arrived[f->c.queue] += e->p.bytes;
-		phone_takes(m, e);
+		m->arrived[f->c.counted] += e->p.bytes;
+		if (!f->c.forged)
+			phone_takes(m, e);
+		else if (e->p.forgery)
+			forged(m, &forgeries[e->p.forgery - 1], e->p.seq);
 		break;
 	case AT_SERVER:
 		server_takes(m, e);
@@ -810,7 +838,7 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 		}
 		break;
 	case AT_FORGERY:
-		forged(m, &forgeries[e->number]);
+		forge(m, e, &forgeries[e->number]);
 		break;
 	}
 }
@@ -843,7 +871,9 @@ int model_run(s64 end_us, s64 warm_us, s64 rate_bps, const u32 *opportunities, s
 		f->ssthresh = 1e9;
 		f->min_rtt_us = f->round_min_us = f->curr_min_us = S64_MAX;
 		f->pacing_gain = f->cwnd_gain = 2.885;
-		if (!f->c.forged)
+		if (f->c.forged)
+			f->offered = FIRST_WND;
+		else
 			at(&m, (struct event){ .at_us = f->c.start_us, .what = AT_START, .flow = i });
 		if (f->c.stop_us)
 			at(&m, (struct event){ .at_us = f->c.stop_us, .what = AT_STOP, .flow = i });

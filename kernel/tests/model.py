@@ -38,7 +38,7 @@ class _Flow(ctypes.Structure):
             "lag_us",
             "on_us",
         )
-    ] + [(name, ctypes.c_int32) for name in ("lambda_", "queue", "cc", "forged")]
+    ] + [(name, ctypes.c_int32) for name in ("lambda_", "queue", "counted", "cc", "forged")]
 
 
 class _Change(ctypes.Structure):
@@ -73,6 +73,8 @@ class Flow:
     window_bytes: int = ANDROID_13_WINDOW_BYTES
     cc: int = CUBIC
     queue: int = 0
+    # Where its bytes are counted, if that is another queue than the one it speaks of
+    counted: int | None = None
     drift_ppm: int = 0
     tick_s: float = 0.001
     pause_at_s: float = 0.0
@@ -99,6 +101,7 @@ class Flow:
             us(self.on_s),
             round(100 * (self.lambda_ or 0)),
             self.queue,
+            self.queue if self.counted is None else self.counted,
             self.cc,
             self.forged,
         )

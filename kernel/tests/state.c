@@ -11,7 +11,7 @@ STATE(rtt_min_us)
 STATE(lambda)
 STATE(phase)
 STATE(rival)
-LINK(q_us)
+STATE(contested)
 LINK(target_us)
 LINK(others)
 
@@ -28,13 +28,4 @@ u32 link_size(void)
 void state_set_lambda(struct drwa *d, u32 lambda)
 {
 	d->lambda = lambda;
-}
-
-/* What a connection of this queue and this target says */
-void link_tell(struct drwa_link *l, u32 now_us, u32 q_us, u32 target_us)
-{
-	l->q_us = q_us;
-	l->q_seen_us = now_us;
-	l->target_us = target_us;
-	l->target_set_us = now_us;
 }

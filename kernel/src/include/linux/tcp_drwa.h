@@ -46,6 +46,7 @@ enum drwa_phase {
  * @jumped:	delay: the one-way delay was just longer than the RTT
  * @shared:	delay: @base_us was learned beside others, and no DRWA_DRAIN since
  * @rival:	delay: traffic that nobody governs keeps a queue here
+ * @contested:	delay: it may; the last DRWA_DRAIN left one
  * @phase:	enum drwa_phase
  * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
  *		effect is over
@@ -73,7 +74,8 @@ struct drwa {
 	u8	law:1,
 		jumped:1,
 		shared:1,
-		rival:1;
+		rival:1,
+		contested:1;
 	u8	phase;
 	u8	rounds;
 	u8	others;
@@ -97,8 +99,6 @@ static_assert(sizeof(struct drwa) <= 64);
 
 /**
  * struct drwa_link - what the connections through one queue tell each other
- * @q_us:	shortest queueing delay that one of them saw in its last RTT
- * @q_seen_us:	when that was
  * @drain_us:	when a connection last began DRWA_DRAIN
  * @target_us:	least target of the connections
  * @target_set_us: when that was set
@@ -110,8 +110,6 @@ static_assert(sizeof(struct drwa) <= 64);
  * Written without a lock: a lost update costs one round.
  */
 struct drwa_link {
-	u32	q_us;
-	u32	q_seen_us;
 	u32	drain_us;
 	u32	target_us;
 	u32	target_set_us;

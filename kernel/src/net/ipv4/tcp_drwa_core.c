@@ -74,25 +74,23 @@
  *
  * Unless others keep that queue, who do not follow this law. What came over the
  * link and was nobody's here is counted, because the phone sees all of it; when
- * that is a quarter and DRAIN leaves a queue, there is a rival, and the window
- * leaves room to grow as in START, as stock's would. That ends with the rival, or
- * when the next DRAIN finds that the rival yielded nothing: what comes at its own
- * pace is none, and its queue is the path.
+ * that is a quarter and two DRAINs in turn leave a queue, there is a rival, and the
+ * window leaves room to grow as in START, as stock's would. That ends with the
+ * rival, or when the next DRAIN finds that the rival yielded nothing: what comes at
+ * its own pace is none, and its queue is the path.
  *
  * Connections through a queue tell each other things (struct drwa_link). All
  * have the same target, or the one with the longest path would have the link.
  * They DRAIN together, at whole periods of the local clock, because one alone
  * would see the others' queue and take it for the path. And they count their bytes.
  *
- * A new connection among others may meet no moment without queue. When its own
- * queue first shows, it takes off its base what the one with the shortest queue
- * says, but no more than it sees itself, and DRAINs soon, whose result replaces
- * both.
+ * A new connection among others may meet no moment without queue. It DRAINs soon,
+ * and takes what that finds for its base, longer or shorter.
  *
  * That is all that a peer can do to others: it says what its own delay is, and
- * that may be a lie. A base too low by what shows at the end of START costs a part
- * of a second's window; a target of 2 ms costs what lambda = 1 does; a DRAIN takes
- * 1/16 of two RTTs, once a second.
+ * that may be a lie. If it uses its window, a target of 8 ms costs what a lambda
+ * near 1 does; a DRAIN takes 1/16 of two RTTs, once a second; who hides its bytes
+ * in rounds of a minute is a rival, which it can be without a lie.
  *
  * A sender whose timestamps do not tick once a millisecond makes an OWD that
  * runs away from the RTT, which no queue can. The law leaves it alone the second
@@ -342,11 +340,14 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	if (left <= DELAY_QUEUE_MIN_US || shared) {
 		d->base_us = d->drain_us;
 		d->jumped = 0;
+		d->contested = 0;
 		if (d->rival)
 			d->wnd = 0;
 		d->rival = 0;
 	} else if (!d->rival && others > U8_MAX >> DELAY_FAR_SHIFT) {
-		d->rival = 1;
+		/* Once, it may have been a new connection's START. */
+		d->rival = d->contested;
+		d->contested = 1;
 		d->others = others;
 	} else if (d->rival ? others + (U8_MAX - d->others) / 8 >= d->others :
 			      left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
@@ -405,17 +406,21 @@ static u64 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 
 /* Queueing delay to aim at on a steady link, us: the least (lambda - 1) * R of
  * the link's connections, or the one with the longest path would have the link.
+ * Who does not use its window has no part of the queue, and nothing to say of it.
  */
-static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us)
+static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us,
+			u32 data_rcvd)
 {
 	u32 others_us = READ_ONCE(l->target_us);
 	u32 more = d->lambda - DRWA_LAMBDA_ONE;
 	u32 target_us = div_u64((u64)d->rtt_min_us * more, DRWA_LAMBDA_ONE);
 
 	target_us = max_t(u32, target_us, 2 * DELAY_TICK_US);
+	/* Half of it is where HOLD lowers the window, which no jitter may do at their word. */
+	others_us = max_t(u32, others_us, 2 * DELAY_QUEUE_MIN_US);
 	if (others_us < target_us && link_fresh(now_us, READ_ONCE(l->target_set_us)))
 		return others_us;
-	if (d->phase == DRWA_HOLD) {
+	if (d->phase == DRWA_HOLD && data_rcvd >= d->wnd / 2) {
 		WRITE_ONCE(l->target_us, target_us);
 		WRITE_ONCE(l->target_set_us, now_us);
 	}
@@ -443,20 +448,6 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->governed, 0);
-}
-
-/* The shortest queue that one of the connections saw in its last RTT. */
-static void delay_share(const struct drwa *d, struct drwa_link *l, u32 now_us, u32 q_us)
-{
-	if (q_us > READ_ONCE(l->q_us) && now_us - READ_ONCE(l->q_seen_us) < d->rtt_us)
-		return;
-	WRITE_ONCE(l->q_us, q_us);
-	WRITE_ONCE(l->q_seen_us, now_us);
-}
-
-static u32 link_queue(const struct drwa_link *l, u32 now_us)
-{
-	return link_fresh(now_us, READ_ONCE(l->q_seen_us)) ? READ_ONCE(l->q_us) : 0;
 }
 
 /* Is DRAIN due, here or at another connection? @queue: its own is too long. */
@@ -528,7 +519,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	       (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
 		READ_ONCE(l->others) <= LINK_HEADERS);
 	rate = delay_rate(d, elapsed_us, data_rcvd, full);
-	target_us = delay_target(d, l, now_us);
+	target_us = delay_target(d, l, now_us, data_rcvd);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
 	if (d->rival) {
 		if (READ_ONCE(l->others) > LINK_HEADERS) {
@@ -547,8 +538,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			return;
 		}
 		if (delay_shows(d, q_us)) {
-			if (d->shared)
-				d->base_us -= min(q_us, link_queue(l, now_us));
 			d->phase = DRWA_GAUGE;
 			d->wnd = max(2 * data_rcvd, floor);
 		} else {
@@ -567,7 +556,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		}
 		if ((full && q_us >= target_us / 2) || wnd > d->wnd)
 			d->wnd = wnd;
-		delay_share(d, l, now_us, q_us);
 		if (q_us <= target_us)
 			d->good = d->rate;
 		if (!delay_drain_due(d, l, now_us, full && q_us > target_us))

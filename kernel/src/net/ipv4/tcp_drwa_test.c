@@ -233,26 +233,26 @@ static void drwa_core_tells_a_path_from_a_rival(struct kunit *test)
 	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 7 / 2);
 }
 
-/* A word about the queue is taken where the own one shows, and no further. */
-static void drwa_core_hearsay_is_bounded(struct kunit *test)
+/* One DRAIN that leaves a queue beside others' traffic is no rival yet. */
+static void drwa_core_asks_twice_for_a_rival(struct kunit *test)
 {
 	struct test_path p;
-	u32 base_us;
+	u32 window;
 
-	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 1U << 27);
-	p.link.target_set_us = p.now_us;
-	test_sample(&p, p.base_us, TEST_CLOCKS_US);
-	base_us = p.drwa.base_us;
-	while (p.drwa.phase == DRWA_START) {
-		p.link.q_us = U32_MAX;
-		p.link.q_seen_us = p.now_us;
-		KUNIT_ASSERT_EQ(test, p.drwa.base_us, base_us);
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_path_run(&p, 20);
+	window = p.drwa.wnd;
+	p.rival_us = 3 * p.base_us;
+	while (!p.drwa.contested) {
+		p.others += window;
 		test_path_round(&p);
+		KUNIT_ASSERT_FALSE(test, p.drwa.rival);
 	}
-	KUNIT_EXPECT_LE(test, base_us - p.drwa.base_us, p.queue_us + p.base_us / 2);
-	/* The own DRAIN has the last word. */
-	test_path_run(&p, 3);
-	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 9 / 10);
+	p.rival_us = 0;
+	test_path_run(&p, 10);
+	KUNIT_EXPECT_FALSE(test, p.drwa.contested);
+	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
+	test_expect_good(test, &p, 75);
 }
 
 /* TSval that ticks every 10 ms; a minute later, another try */
@@ -532,7 +532,7 @@ static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_makes_room_for_change),
 	KUNIT_CASE(drwa_core_meets_a_rival),
 	KUNIT_CASE(drwa_core_tells_a_path_from_a_rival),
-	KUNIT_CASE(drwa_core_hearsay_is_bounded),
+	KUNIT_CASE(drwa_core_asks_twice_for_a_rival),
 	KUNIT_CASE(drwa_core_leaves_no_clock_alone),
 	KUNIT_CASE(drwa_core_small_segments),
 	KUNIT_CASE(drwa_core_leaves_the_uplink_alone),
