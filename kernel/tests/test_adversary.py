@@ -42,12 +42,12 @@ def weaker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
-    """Whoever takes more off its base than it sees itself can be made slow."""
+    """Whoever takes one full queue for a rival's can be made to."""
     law = weaker.read_text()
-    bounded = "min(q_us, link_queue(l, now_us))"
-    assert law.count(bounded) == 1
-    weaker.write_text(law.replace(bounded, "link_queue(l, now_us)"))
-    fetch = adversary.HARMS[0]
-    result = adversary.search(fetch, 400, SEED)
+    asked = "d->rival = d->contested;"
+    assert law.count(asked) == 1
+    weaker.write_text(law.replace(asked, "d->rival = 1;"))
+    bulk = adversary.HARMS[2]
+    result = adversary.search(bulk, 400, SEED)
     assert result.found
-    assert result.harm > fetch.most
+    assert result.harm > bulk.most
