@@ -202,8 +202,9 @@ class Search:
     harm: float = field(default=0.0, repr=False)
 
 
-def search(harm: Harm, runs: int, seed: int) -> Search:
+def search(harm: Harm, runs: int, seed: int, shrink: bool = True) -> Search:
     """Makes this many stories, more like those that do harm, and shrinks one beyond the bound."""
+    phases = [Phase.generate, Phase.target, *([Phase.shrink] if shrink else [])]
     result = Search()
 
     @hypothesis.seed(seed)
@@ -211,7 +212,8 @@ def search(harm: Harm, runs: int, seed: int) -> Search:
         max_examples=runs,
         deadline=None,
         database=None,
-        phases=(Phase.generate, Phase.target, Phase.shrink),
+        phases=phases,
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
         print_blob=False,
         verbosity=hypothesis.Verbosity.quiet,

@@ -129,7 +129,7 @@ struct flow {
 	bool measured;
 };
 
-enum what { AT_START, AT_STOP, AT_SERVICE, AT_PHONE, AT_SERVER, AT_DELACK, AT_RTO,
+enum what { AT_START, AT_SERVICE, AT_PHONE, AT_SERVER, AT_DELACK, AT_RTO,
 	    AT_PACE, AT_PROBE, AT_CHANGE, AT_FORGERY };
 
 struct event {
@@ -333,12 +333,18 @@ static void transmit(struct model *m, struct flow *f, u32 which, u32 seq)
 		m->results[which].lost++;
 }
 
+/* The phone resets a connection that it leaves. */
+static bool left(const struct model *m, const struct flow *f)
+{
+	return f->c.stop_us && m->now_us >= f->c.stop_us;
+}
+
 static void send_more(struct model *m, u32 which)
 {
 	struct flow *f = &m->flows[which];
 	u32 seq = f->una;
 
-	if (!f->established || paused_until_us(m, f))
+	if (!f->established || left(m, f) || paused_until_us(m, f))
 		return;
 	while (f->flight + 1 <= f->cwnd) {
 		if (f->c.cc == CC_BBR && m->now_us < f->pace_us) {
@@ -693,7 +699,7 @@ static void phone_takes(struct model *m, const struct event *e)
 		acknowledge(m, e->flow, p);
 		return;
 	}
-	if (f->c.stop_us && m->now_us >= f->c.stop_us)
+	if (left(m, f))
 		return;
 	if (p->seq >= f->rcv_nxt)
 		f->got[p->seq % MAX_FLIGHT] = 1;
@@ -781,9 +787,6 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 	switch (e->what) {
 	case AT_START:
 		start(m, e->flow);
-		break;
-	case AT_STOP:
-		f->limit = min(f->limit, f->nxt);
 		break;
 	case AT_SERVICE:
 		p = m->fifo[m->head++ & m->mask];
@@ -875,8 +878,6 @@ int model_run(s64 end_us, s64 warm_us, s64 rate_bps, const u32 *opportunities, s
 			f->offered = FIRST_WND;
 		else
 			at(&m, (struct event){ .at_us = f->c.start_us, .what = AT_START, .flow = i });
-		if (f->c.stop_us)
-			at(&m, (struct event){ .at_us = f->c.stop_us, .what = AT_STOP, .flow = i });
 	}
 	for (i = 0; i < change_count; i++)
 		at(&m, (struct event){ .at_us = changes[i].at_us, .what = AT_CHANGE, .number = i });

@@ -42,12 +42,15 @@ def weaker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
-    """Whoever takes one full queue for a rival's can be made to."""
+    """Whoever believes what another one says of its queue can be made slow."""
     law = weaker.read_text()
-    asked = "d->rival = d->contested;"
-    assert law.count(asked) == 1
-    weaker.write_text(law.replace(asked, "d->rival = 1;"))
-    bulk = adversary.HARMS[2]
-    result = adversary.search(bulk, 400, SEED)
-    assert result.found
-    assert result.harm > bulk.most
+    for told, lie in (
+        ("WRITE_ONCE(l->target_us, target_us);", "WRITE_ONCE(l->target_us, d->rtt_us);"),
+        ("d->phase = DRWA_GAUGE;", "d->base_us -= l->target_us;\n\t\t\td->phase = DRWA_GAUGE;"),
+    ):
+        assert law.count(told) == 1
+        law = law.replace(told, lie)
+    weaker.write_text(law)
+    fetch = adversary.HARMS[0]
+    results = (adversary.search(fetch, 150, SEED + i, shrink=False) for i in range(10))
+    assert any(result.found and result.harm > fetch.most for result in results)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from drwalab import cases, compare, errors, output, pool, schemes, targets
+from drwalab import cases, compare, errors, kernels, output, pool, schemes, targets
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
@@ -434,6 +434,8 @@ def campaign(
         specs = [each for case in chosen for each in case.specs]
         if form:
             specs += [_as(each, form) for each in specs if each.scheme.name == targets.LAW]
+            # Now, and not after half an hour of runs, if there is no compiler
+            kernels.bpf()
         builds = pool.find_kernels(specs)
         for case in chosen:
             for reason in case.skipped:

@@ -561,7 +561,10 @@ def bpf() -> Path:
             check=False,
         )
         if done.returncode:
-            raise KernelError(f"the BPF programs do not compile:\n{done.stderr.strip()}")
+            raise KernelError(
+                f"the BPF programs do not compile:\n{done.stderr.strip()}\n"
+                "kernel/lab/packages clang libbpf-dev libelf-dev installs what they need"
+            )
         new.rename(home)
     return home
 
