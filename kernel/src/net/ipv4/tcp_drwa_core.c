@@ -408,19 +408,17 @@ static u64 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
  * the link's connections, or the one with the longest path would have the link.
  * Who does not use its window has no part of the queue, and nothing to say of it.
  */
-static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us,
-			u32 data_rcvd)
+static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us, bool used)
 {
 	u32 others_us = READ_ONCE(l->target_us);
 	u32 more = d->lambda - DRWA_LAMBDA_ONE;
 	u32 target_us = div_u64((u64)d->rtt_min_us * more, DRWA_LAMBDA_ONE);
 
 	target_us = max_t(u32, target_us, 2 * DELAY_TICK_US);
-	/* Half of it is where HOLD lowers the window, which no jitter may do at their word. */
-	others_us = max_t(u32, others_us, 2 * DELAY_QUEUE_MIN_US);
+	/* At half of it HOLD lowers the window, which no jitter may do at others' word. */
 	if (others_us < target_us && link_fresh(now_us, READ_ONCE(l->target_set_us)))
-		return others_us;
-	if (d->phase == DRWA_HOLD && data_rcvd >= d->wnd / 2) {
+		return min_t(u32, max_t(u32, others_us, 2 * DELAY_QUEUE_MIN_US), target_us);
+	if (d->phase == DRWA_HOLD && used) {
 		WRITE_ONCE(l->target_us, target_us);
 		WRITE_ONCE(l->target_set_us, now_us);
 	}
@@ -481,7 +479,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 {
 	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
 	u32 q_us, target_us, wnd, bdp;
-	bool full;
+	bool used, full;
 	u64 rate;
 
 	if (d->phase == DRWA_ASIDE) {
@@ -515,11 +513,11 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	}
 	d->rtt_min_us = q_us < d->rtt_us ? d->rtt_us - q_us : 1;
 	/* Behind a link that became far slower, the window is still on its way. */
-	full = data_rcvd >= d->wnd / 2 ||
-	       (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
-		READ_ONCE(l->others) <= LINK_HEADERS);
+	used = data_rcvd >= d->wnd / 2;
+	full = used || (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
+			READ_ONCE(l->others) <= LINK_HEADERS);
 	rate = delay_rate(d, elapsed_us, data_rcvd, full);
-	target_us = delay_target(d, l, now_us, data_rcvd);
+	target_us = delay_target(d, l, now_us, used);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
 	if (d->rival) {
 		if (READ_ONCE(l->others) > LINK_HEADERS) {
