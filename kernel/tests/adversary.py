@@ -119,9 +119,7 @@ SAID_ELSEWHERE = Flow(0, forged=True, queue=1)
 FOLLOW_NO_LAW = Flow(0, forged=True, queue=1, counted=0)
 
 
-def _run(
-    story: Story, honest: list[Flow], liar: Flow, pace: float, warm_s: float
-) -> model.Outcome:
+def _run(story: Story, honest: list[Flow], liar: Flow, pace: float, warm_s: float) -> model.Outcome:
     liar = replace(liar, base_rtt_s=story.base_ms / 1e3)
     return model.run(
         Link(story.mbps),
@@ -149,7 +147,7 @@ def fetch_harm(story: Story, size_bytes: int, step: int = 1) -> float:
 
 
 def bulk_harm(story: Story, step: int = 1) -> float:
-    """A download's goodput, the lesser beside the same bytes that lie to nobody here, over its own."""
+    """A goodput, the lesser beside the same bytes that lie to nobody here, over that beside lies."""
 
     def mean_mbps(liar: Flow) -> float:
         base_s = story.base_ms / 1e3

@@ -45,7 +45,6 @@ class Link:
         return int(library().link_others(self.memory)) > 255 // 4
 
 
-
 class Law:
     """One connection: a clock in us, the next byte expected, and struct drwa."""
 

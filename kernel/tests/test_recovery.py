@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from law import DELAY, DRAIN, HOLD, MSS, U32, Law, Link
+from law import DELAY, DRAIN, HOLD, MSS, Law, Link
 
 RATE_BPS = 10e6
 FIRST_WINDOW = 65_535
