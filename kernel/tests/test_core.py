@@ -285,6 +285,18 @@ def test_one_full_queue_is_no_rivals() -> None:
     assert law.wnd < 2 * 20_000
 
 
+def test_two_full_queues_apart_are_no_rivals() -> None:
+    """A DRAIN that found the path free is between them."""
+    law = ungoverned(3, 55_000, until=lambda law: law.contested)
+    while law.phase != DRAIN:
+        law.link.came += 60_000
+        rounds_of(law, 110_000, 60_007, 20_000)
+    while law.phase == DRAIN:
+        law.link.came += 60_000
+        rounds_of(law, 50_000, 7, min(law.wnd, 20_000))
+    assert not law.contested
+
+
 def test_a_trickle_is_no_rival() -> None:
     """Less than 2^14 bytes a second is no download, whatever part of a slow link it is."""
     for others, rivals in ((14_000, False), (20_000, True)):
