@@ -147,7 +147,7 @@ def fetch_harm(story: Story, size_bytes: int, step: int = 1) -> float:
 
 
 def bulk_harm(story: Story, step: int = 1) -> float:
-    """A goodput, the lesser beside the same bytes that lie to nobody here, over that beside lies."""
+    """The lesser goodput beside the same bytes that lie to nobody here, over that beside lies."""
 
     def mean_mbps(liar: Flow) -> float:
         base_s = story.base_ms / 1e3
