@@ -280,21 +280,40 @@ def test_what_yields_nothing_is_no_rival() -> None:
 
 def test_one_full_queue_is_no_rivals() -> None:
     """A new connection's START beside somebody's traffic leaves one in DRAIN, too."""
-    law = ungoverned(3, 55_000, until=lambda law: law.contested)
+    law = ungoverned(2, 55_000, until=lambda law: law.contested)
     assert not law.rival
     assert law.wnd < 2 * 20_000
 
 
 def test_two_full_queues_apart_are_no_rivals() -> None:
     """A DRAIN that found the path free is between them."""
-    law = ungoverned(3, 55_000, until=lambda law: law.contested)
+    law = ungoverned(2, 55_000, until=lambda law: law.contested)
     while law.phase != DRAIN:
-        law.link.came += 60_000
+        law.link.came += 40_000
         rounds_of(law, 110_000, 60_007, 20_000)
     while law.phase == DRAIN:
-        law.link.came += 60_000
+        law.link.came += 40_000
         rounds_of(law, 50_000, 7, min(law.wnd, 20_000))
     assert not law.contested
+
+
+@pytest.mark.parametrize(
+    ("part", "q_us", "rivals"), [(12, 60_000, True), (12, 7_000, False), (2, 60_000, False)]
+)
+def test_three_quarters_behind_a_queue_are_a_rivals(part: int, q_us: int, rivals: bool) -> None:
+    """And no DRAIN asks first: it would cost what window there is."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 20_000, 3)
+    rounds_of(law, 110_000, 60_007, 20_000, 2)
+    assert law.phase == HOLD
+    for _ in range(100):
+        size = min(law.wnd, 20_000)
+        law.link.came += part * size
+        rounds_of(law, 50_000 + q_us, 7 + q_us, size)
+        if law.rival or law.phase == DRAIN:
+            break
+    assert law.rival == rivals
+    assert rivals == (law.phase == HOLD)
 
 
 def test_a_trickle_is_no_rival() -> None:

@@ -75,9 +75,10 @@
  * Unless others keep that queue, who do not follow this law. What came over the
  * link and was nobody's here is counted, because the phone sees all of it; when
  * that is a quarter and two DRAINs in turn leave a queue, there is a rival, and the
- * window leaves room to grow as in START, as stock's would. That ends with the
- * rival, or when the next DRAIN finds that the rival yielded nothing: what comes at
- * its own pace is none, and its queue is the path.
+ * window leaves room to grow as in START, as stock's would. With three quarters any
+ * queue will do: a START doubles, so its last round, which nobody has counted yet, is
+ * half of what came. That ends with the rival, or when the next DRAIN finds that the
+ * rival yielded nothing: what comes at its own pace is none, and its queue is the path.
  *
  * Connections through a queue tell each other things (struct drwa_link). All
  * have the same target, or the one with the longest path would have the link.
@@ -448,20 +449,27 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 	WRITE_ONCE(l->governed, 0);
 }
 
-/* Is DRAIN due, here or at another connection? @queue: its own is too long. */
-static bool delay_drain_due(const struct drwa *d, struct drwa_link *l, u32 now_us,
-			    bool queue)
+/* Is DRAIN due, here or at another connection? @queue: its own is too long; beside so
+ * much traffic of others there would be little window left after a DRAIN.
+ */
+static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, bool queue)
 {
 	u32 us, begun = now_us ^ d->round_us;
 	int old = DELAY_OLD_SHIFT;
 	bool soon;
+	u8 others;
 
 	if (now_us - READ_ONCE(l->drain_us) <= now_us - d->round_us)
 		return true;
 	if (!(begun >> LINK_SHIFT))
 		return false;
-	soon = READ_ONCE(l->others) > U8_MAX >> DELAY_FAR_SHIFT ||
-	       d->rate < d->good >> DELAY_FAR_SHIFT;
+	others = READ_ONCE(l->others);
+	if (queue && !d->rival && others > U8_MAX - (U8_MAX >> DELAY_FAR_SHIFT)) {
+		d->rival = 1;
+		d->others = others;
+		return false;
+	}
+	soon = others > U8_MAX >> DELAY_FAR_SHIFT || d->rate < d->good >> DELAY_FAR_SHIFT;
 	if (!d->shared && !(queue && !d->rival && soon)) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
