@@ -51,9 +51,12 @@
 #define SO_RCVBUFFORCE		33
 #define TCP_WINDOW_CLAMP	10
 
-/* Less than 64 KiB of common segments, as Linux offers by default. Android's buffers
- * would have it offer megabytes before anything is known, and that cannot be taken back.
+/* Less than 64 KiB, as Linux offers by default. Android's buffers would have it offer
+ * megabytes before anything is known, and that cannot be taken back.
  */
+#define DRWA_INIT_BYTES		0xffff
+
+/* So many common segments: what the route makes of them is not told before the SYN. */
 #define DRWA_INIT_SEGMENTS	44
 
 /* RFC 9293, 3.7.1: what a full segment has where nobody says anything. */
@@ -464,20 +467,31 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				 bool tells_clamp)
 {
-	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
+	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC, rcv_nxt = ops->rcv_nxt;
 	bool due = false;
 
 	if (!s->ready)
 		return;
 	if (!s->aside) {
 		take_sample(ops, s, now_us);
-		due = drwa_due(&s->d, now_us);
+		/* Behind a hole, data comes that is not counted yet. */
+		due = rcv_nxt != s->rcv_nxt && drwa_due(&s->d, now_us);
+		s->rcv_nxt = rcv_nxt;
 		if (due)
 			end_round(ops, s, now_us);
 	} else if (s->d.rtt_us) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
 	}
 	apply(ops, s, due, tells_clamp);
+}
+
+/* What an application makes of them with TCP_MAXSEG is told, below the default. */
+static __always_inline u32 init_segments(struct bpf_sock_ops *ops)
+{
+	u32 mss = ops->mss_cache + sizeof(struct ts_option);
+
+	return ops->mss_cache && mss < DRWA_MSS_DEFAULT ? DRWA_INIT_BYTES / mss :
+							  DRWA_INIT_SEGMENTS;
 }
 
 static __always_inline int sockops(struct bpf_sock_ops *ops, bool tells_clamp)
@@ -493,7 +507,7 @@ static __always_inline int sockops(struct bpf_sock_ops *ops, bool tells_clamp)
 		s = bpf_map_lookup_elem(&drwa_socks, &key);
 		unknown = bpf_map_lookup_elem(&drwa_devs, &zero);
 		if (!(s && s->aside) && unknown && unknown->lambda && ours(ops))
-			ops->reply = DRWA_INIT_SEGMENTS;
+			ops->reply = init_segments(ops);
 		return 1;
 	}
 	if (!sk)

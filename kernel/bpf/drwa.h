@@ -27,8 +27,8 @@
  * @queue:	interfaces with the same number share a queue; 0: one of its own
  *
  * The entry of ifindex 0 is for connections whose interface is not known yet, in
- * their handshake: if its lambda is not 0, they offer DRWA_INIT_SEGMENTS at most
- * until data has come.
+ * their handshake: if its lambda is not 0, they offer 64 KiB at most until data has
+ * come.
  */
 struct drwa_dev {
 	__u32	lambda;
@@ -57,6 +57,7 @@ struct drwa_queue {
  * @tsecr:	echo of the last sample, which one RTT has just once
  * @ts_ms:	our own timestamps minus the clock, ms
  * @mss:	what a full segment of the sender's is, bytes
+ * @rcv_nxt:	next byte expected when the last segment was sent
  * @last_len:	payload of the last segment or GRO's train, bytes
  * @clamp:	window clamp that was set here, bytes, 0: none
  * @remote:	the other end's address, as bpf_sock_ops has it; IPv4 in the first word
@@ -75,6 +76,7 @@ struct drwa_sock {
 	__u32		tsecr;
 	__u32		ts_ms;
 	__u32		mss;
+	__u32		rcv_nxt;
 	__u32		last_len;
 	__u32		clamp;
 	__u32		remote[4];

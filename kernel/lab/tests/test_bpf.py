@@ -23,12 +23,14 @@ LINKS: dict[str, dict[str, Any]] = {
     "one queue of two interfaces": STEADY | {"flows": 4, "second": "clat", "buffer": "3MB"},
     "accepted": STEADY | {"accepted": True},
     "thinned ACKs": STEADY | {"ack_thin": 16},
+    "small segments": STEADY | {"rate": "2mbit", "mss": "88B"},
 }
 # Where a step falls in a round, or which segment is lost, decides as much as the binding does.
 CHANCE: dict[str, dict[str, Any]] = {
     "rate steps": STEADY | {"event": ["10s rate=2mbit", "20s rate=20mbit"]},
     "handover": STEADY | {"event": ["10s base-rtt=150ms"]},
     "loss": STEADY | {"loss": "1%"},
+    "reordering": STEADY | {"reorder": "5%"},
 }
 
 
