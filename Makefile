@@ -73,6 +73,7 @@ other-kernels: packages
 	@$(LAB) kernel build --kernel 5.10 --flavour base
 	@$(LAB) kernel build --kernel 7.3 --flavour drwa
 	@$(LAB) kernel build --kernel 7.3 --flavour base
+	@$(LAB) kernel build --kernel 7.3 --flavour bpf
 
 packages:
 	@kernel/lab/packages

@@ -13,7 +13,7 @@ from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
-KERNELS = ("6.12", "6.1")
+KERNELS = ("6.12", "6.1", "7.3")
 STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
 LINKS: dict[str, dict[str, Any]] = {
     "steady": STEADY,
