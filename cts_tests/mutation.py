@@ -157,7 +157,7 @@ SUITES = {
         # What needs no other kernel beside its own
         _pytest(
             *("kernel/lab/tests/test_bpf.py", "-m", "lines"),
-            *("-k", "6.12 and (rival or 64_kb or lets_go or chose)"),
+            *("-k", "6.12 and (rival or small_segments or hole or 64_kb or lets_go or chose)"),
         ),
         build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,

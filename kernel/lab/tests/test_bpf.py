@@ -61,6 +61,20 @@ def test_sees_a_rival(run: Run, kernel: str) -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+def test_small_segments_fill_the_link(run: Run, kernel: str) -> None:
+    """44 of them in flight would be half of it."""
+    result = run("drwa-bpf", kernel=kernel, **LINKS["small segments"])
+    assert result["utilisation"] > 0.95
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_no_round_ends_at_a_hole(run: Run, kernel: str) -> None:
+    """What waits behind one is not counted yet, so that rates vary, and with them the queue."""
+    result = run("drwa-bpf", kernel=kernel, **CHANCE["reordering"])
+    assert result["rtt_ms"]["p95"] < 1.4 * 50
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
