@@ -247,6 +247,21 @@ static int open_map(const char *name)
 	return fd;
 }
 
+/* The keys of a map, at most @room of them. All are read before one is written, as an
+ * entry that is written comes to the beginning of its chain: a walk that goes on from
+ * there may never end. What others write meanwhile may be there twice.
+ */
+static int keys_of(int map, void *keys, size_t size, int room)
+{
+	char *next = keys;
+	int n;
+
+	for (n = 0; n < room; n++, next += size)
+		if (bpf_map_get_next_key(map, n ? next - size : NULL, next))
+			break;
+	return n;
+}
+
 /* Interfaces that are gone are forgotten. Connections whose interface is not known
  * yet are of the one with the largest lambda.
  */
@@ -255,10 +270,8 @@ static void tidy_devs(int devs)
 	struct drwa_dev dev, unknown = { 0 };
 	u32 keys[DRWA_DEVS], zero = 0;
 	char name[IF_NAMESIZE];
-	int n = 0;
+	int n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
 
-	while (n < DRWA_DEVS && !bpf_map_get_next_key(devs, n ? &keys[n - 1] : NULL, &keys[n]))
-		n++;
 	while (n--) {
 		if (!keys[n] || bpf_map_lookup_elem(devs, &keys[n], &dev))
 			continue;
@@ -406,20 +419,15 @@ static int set(const struct options *o)
 	return 0;
 }
 
-/* Connections that still have a clamp of ours; at most @room of them are stored. */
-static int clamped(int socks, struct drwa_sock *found, int room)
+/* Connections that still have a clamp of ours, room for DRWA_SOCKS of them */
+static int clamped(int socks, struct drwa_sock *found)
 {
-	u64 key, *before = NULL;
-	struct drwa_sock s;
-	int n = 0;
+	u64 keys[DRWA_SOCKS];
+	int i, n = 0, count = keys_of(socks, keys, sizeof(*keys), DRWA_SOCKS);
 
-	for (; !bpf_map_get_next_key(socks, before, &key); before = &key) {
-		if (bpf_map_lookup_elem(socks, &key, &s) || !s.clamp)
-			continue;
-		if (n < room)
-			found[n] = s;
-		n++;
-	}
+	for (i = 0; i < count; i++)
+		if (!bpf_map_lookup_elem(socks, &keys[i], &found[n]) && found[n].clamp)
+			n++;
 	return n;
 }
 
@@ -489,9 +497,8 @@ static void let_go(int socks)
 
 	if (!found)
 		die(FAILED, "out of memory");
-	for (i = 0; i < 20 && clamped(socks, NULL, 0); i++)
+	for (i = 0; (n = clamped(socks, found)) && i < 20; i++)
 		usleep(50000);
-	n = clamped(socks, found, DRWA_SOCKS);
 	dir = n ? opendir("/proc") : NULL;
 	while (dir && (each = readdir(dir))) {
 		long pid = atol(each->d_name);
@@ -506,14 +513,15 @@ static void let_go(int socks)
 
 static int detach(void)
 {
-	u32 key, *before = NULL;
 	struct drwa_dev off = { 0 };
-	int devs;
+	u32 keys[DRWA_DEVS];
+	int devs, n;
 
 	unpin_unfinished();
 	devs = open_map("drwa_devs");
-	for (; !bpf_map_get_next_key(devs, before, &key); before = &key)
-		bpf_map_update_elem(devs, &key, &off, BPF_EXIST);
+	n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
+	while (n--)
+		bpf_map_update_elem(devs, &keys[n], &off, BPF_EXIST);
 	let_go(open_map("drwa_socks"));
 	/* Of a name that the next command takes away, if this one does not come that far */
 	snprintf(unfinished, sizeof(unfinished), "%s-%d", PINS, getpid());
@@ -553,15 +561,17 @@ static void print_bins(const char *name, const __u64 *bins)
 static void print_devs(bool json)
 {
 	int devs = open_map("drwa_devs"), stats = open_map("drwa_stats");
-	u32 key, *before = NULL;
+	u32 keys[DRWA_DEVS];
+	int i, n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
 	const char *comma = "";
 
 	if (!json)
 		printf("%-16s %6s %6s %10s %10s\n", "interface", "lambda", "queue", "sockets",
 		       "rounds");
-	for (; !bpf_map_get_next_key(devs, before, &key); before = &key) {
+	for (i = 0; i < n; i++) {
 		char name[IF_NAMESIZE] = "(gone)";
 		struct drwa_stats count = { 0 };
+		u32 key = keys[i];
 		struct drwa_dev dev;
 
 		if (!key || bpf_map_lookup_elem(devs, &key, &dev))
@@ -587,17 +597,18 @@ static void print_devs(bool json)
 static void print_socks(bool json)
 {
 	int socks = open_map("drwa_socks");
-	u64 key, *before = NULL;
+	u64 keys[DRWA_SOCKS];
+	int i, n = keys_of(socks, keys, sizeof(*keys), DRWA_SOCKS);
 	const char *comma = "";
 
 	if (!json)
 		printf("\n%-48s %10s %12s %9s %9s\n", "connection", "rate Mb/s", "window bytes",
 		       "queue ms", "RTT ms");
-	for (; !bpf_map_get_next_key(socks, before, &key); before = &key) {
+	for (i = 0; i < n; i++) {
 		struct drwa_sock s;
 		char remote[64];
 
-		if (bpf_map_lookup_elem(socks, &key, &s) || !s.d.rtt_us)
+		if (bpf_map_lookup_elem(socks, &keys[i], &s) || !s.d.rtt_us)
 			continue;
 		print_remote(&s, remote, sizeof(remote));
 		printf(json ? "%s{\"remote\": \"%s\", \"local_port\": %u, \"rate_mbps\": %.3f, "

@@ -238,6 +238,25 @@ python3 silent.py ./drwa-bpf {how}
     assert (after >= 1 << 30) == (how == "detach")
 
 
+def test_detaches_from_many_interfaces(loader: Script) -> None:
+    """Of forty in a table of 64 chains some share one, whose entries a write turns round."""
+    said = loader(
+        """
+attach --interface wwan0
+for n in $(seq 40); do
+    ip link add many$n type dummy
+    ./drwa-bpf set --interface many$n --lambda 1
+done
+bpf status
+bpf detach
+pins
+""",
+        "6.12",
+    )
+    assert said.console.count("many") == 40
+    assert "[0]\n[0]\npins: \n" in said.console
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_options_of_more_than_a_page_pass(loader: Script, kernel: str) -> None:
     """What cgroup/setsockopt programs see of an option has one page."""
