@@ -22,7 +22,7 @@ from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
-FORMS = ("drwa-bpf",)
+FORMS = ("drwa-bpf", "drwa-module")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.

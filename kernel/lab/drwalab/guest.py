@@ -82,7 +82,7 @@ def run(
     """
 
     def write(folder: Path) -> None:
-        _write_inputs(spec, folder)
+        _write_inputs(spec, kernel, folder)
 
     return run_inputs(
         spec.name, write, kernel, agent, cancel, progress, seed=spec.seed, stall_s=STALL_S
@@ -160,10 +160,13 @@ def _run_folder() -> Iterator[Path]:
         raise
 
 
-def _write_inputs(spec: RunSpec, folder: Path) -> None:
+def _write_inputs(spec: RunSpec, kernel: Kernel, folder: Path) -> None:
     (folder / "setup.sh").write_text(network.setup_script(spec))
     if spec.scheme.bpf:
         (folder / Path(network.BPF).name).symlink_to(kernels.bpf())
+    if spec.scheme.module:
+        name = Path(network.MODULE).name
+        (folder / name).symlink_to(kernel.path.with_name(name))
     (folder / "spec").write_text(network.agent_spec(spec))
     for direction, link in (("down", spec.down), ("up", spec.up)):
         if link and link.trace:

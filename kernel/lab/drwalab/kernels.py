@@ -36,6 +36,9 @@ from drwalab.sources import (
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"
+# In the tree of a kernel with modules, what the module is built of, as it lies below kernel/.
+MODULE_DIR = "drwa"
+MODULE_SOURCES = ("module", "src/include/linux", "src/include/net", "src/net/ipv4")
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,17 @@ class Flavour:
     image: str = "linux"
     cross: str = ""
 
+    @property
+    def module(self) -> bool:
+        """Whether DRWA's module comes with it."""
+        return "module" in self.configs
+
 
 FLAVOURS = {
     "base": Flavour(("guest", "um"), patched=False),
     "drwa": Flavour(("guest", "um")),
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
+    "module": Flavour(("guest", "um", "module"), patched=False),
     "debug": Flavour(("guest", "um", "bpf", "kunit", "lockdep", "debug")),
     "smp": Flavour(
         ("guest", "qemu", "x86", "bpf", "jit", "kunit", "lockdep"),
@@ -161,7 +170,7 @@ def make_recipe(source: Source, flavour: str) -> Recipe:
         debian_version=source.version,
         compiler=_compiler(made.cross),
         config=_config(source.line, made),
-        files=_lab_files() if made.arch == "um" else {},
+        files=_files(made),
         lab_patches=_lab_patches(source.line) if made.arch == "um" else [],
         series=series,
     )
@@ -172,11 +181,17 @@ def _config(line: Line, flavour: Flavour) -> str:
     return "".join(fragments + [f"CONFIG_{option}=y\n" for option in line.needs])
 
 
-def _lab_files() -> dict[str, bytes]:
-    return {
-        str(path.relative_to(GUEST_DIR)): path.read_bytes()
-        for path in sorted((GUEST_DIR / "net").rglob("*.[ch]"))
-    }
+def _files(flavour: Flavour) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    if flavour.arch == "um":
+        for path in (GUEST_DIR / "net").rglob("*.[ch]"):
+            files[str(path.relative_to(GUEST_DIR))] = path.read_bytes()
+    if flavour.module:
+        for folder in MODULE_SOURCES:
+            for path in (KERNEL_DIR / folder).iterdir():
+                if path.suffix in (".c", ".h") or path.name == "Kbuild":
+                    files[f"{MODULE_DIR}/{path.relative_to(KERNEL_DIR)}"] = path.read_bytes()
+    return dict(sorted(files.items()))
 
 
 def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
@@ -261,7 +276,11 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         image = tree / FLAVOURS[flavour].image
         image.unlink(missing_ok=True)
         _make(tree, [f"-j{len(os.sched_getaffinity(0))}", image.name], recipe, log)
-        if FLAVOURS[flavour].arch != "um":
+        if FLAVOURS[flavour].module:
+            log(f"compiling {line} {flavour}: drwa.ko")
+            _make(tree, ["modules"], recipe, log)
+            _make(tree, [f"M={MODULE_DIR}/module", "modules"], recipe, log)
+        elif FLAVOURS[flavour].arch != "um":
             _check_series(tree, recipe, log)
         return _install(tree, recipe)
 
@@ -316,6 +335,8 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
         new = Path(name) / "kernel"
         new.mkdir()
         shutil.copy2(tree / FLAVOURS[recipe.flavour].image, new / "linux")
+        if FLAVOURS[recipe.flavour].module:
+            shutil.copy2(tree / MODULE_DIR / "module" / "drwa.ko", new)
         (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
         new.rename(home)
     kernel = _read_kernel(home)
@@ -409,6 +430,7 @@ def change_tree(tree: Path, recipe: Recipe) -> None:
     for name, data in recipe.files.items():
         target = tree / name
         if not target.exists() or target.read_bytes() != data:
+            target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
     (state / "stamp").write_text(_stamp(recipe))
 

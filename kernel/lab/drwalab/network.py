@@ -26,6 +26,7 @@ CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 
 # Where the guest finds the BPF programs and their loader.
 BPF = "/run/lab/bpf"
+MODULE = "/run/lab/drwa.ko"
 _CGROUPS = """\
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t bpf none /sys/fs/bpf"""
@@ -178,7 +179,9 @@ def setup_script(spec: RunSpec) -> str:
         lines += [_CGROUPS, *_attach(spec)]
     elif spec.lambda_hundredths is not None:
         lines += [
-            f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
+            f"insmod {MODULE}"
+            if spec.scheme.module
+            else f"echo {'Y' if spec.scheme.classic else 'N'} > {CLASSIC}",
             *(
                 f"put phone {CONF}/{device}/tcp_drwa_lambda {spec.lambda_hundredths}"
                 for device in governed(spec)

@@ -13,12 +13,18 @@ Limits = tuple[int, int, int]
 STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
-DEFAULT_LAMBDA_HUNDREDTHS = {"drwa": 125, "drwa-bpf": 125, "drwa-classic": 300}
+DEFAULT_LAMBDA_HUNDREDTHS = {
+    "drwa": 125,
+    "drwa-bpf": 125,
+    "drwa-module": 125,
+    "drwa-classic": 300,
+}
 # The law meets the limits of the phones that it is for; Algorithm 1 is reproduced under those that
 # leave a flow's start to it.
 DEFAULT_LIMITS = {
     "drwa": "android-13plus",
     "drwa-bpf": "android-13plus",
+    "drwa-module": "android-13plus",
     "drwa-classic": "stock",
 }
 
@@ -60,9 +66,14 @@ class Scheme:
         return self.name == "drwa-bpf"
 
     @property
+    def module(self) -> bool:
+        """The law as a module, on a kernel without the series."""
+        return self.name == "drwa-module"
+
+    @property
     def flavour(self) -> str:
         """The kernel that it needs."""
-        return "bpf" if self.bpf else "drwa"
+        return {"drwa-bpf": "bpf", "drwa-module": "module"}.get(self.name, "drwa")
 
     @property
     def classic(self) -> bool:

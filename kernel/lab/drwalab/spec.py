@@ -702,7 +702,8 @@ def _check(spec: RunSpec) -> None:
     if spec.arrival == "poisson":
         _check_poisson(spec)
     if spec.scheme.uses_drwa and spec.flavour == "base":
-        why = "has an unpatched kernel anyway" if spec.scheme.bpf else "needs the patched kernel"
+        patched = spec.scheme.flavour == "drwa"
+        why = "needs the patched kernel" if patched else "has an unpatched kernel anyway"
         raise SpecError(f"--unpatched: the scheme {spec.scheme.name} {why}")
     if spec.reader.kind != "fast" and not spec.flows:
         raise SpecError("--reader: needs bulk downloads, --flows")
@@ -761,4 +762,4 @@ def _check_event(spec: RunSpec, event: Event) -> None:
     if event.what in _CHOICES and spec.object_bytes:
         raise SpecError(f"--event '{event}': not with --object")
     if event.what == "lambda" and not spec.scheme.uses_drwa:
-        raise SpecError(f"--event '{event}': needs the scheme drwa, drwa-bpf or drwa-classic")
+        raise SpecError(f"--event '{event}': needs a scheme of drwa")

@@ -13,8 +13,6 @@
 #include <linux/tcp.h>
 #include <net/net_namespace.h>
 
-#ifdef CONFIG_TCP_DRWA
-
 /*
  * Bound of what a governed socket's receive buffer takes beyond tcp_rmem[2]. It
  * holds 100 Mb/s at an RTT of 600 ms and gives a window scale of 9, which
@@ -80,6 +78,14 @@ extern struct static_key_false_deferred tcp_drwa_enabled;
 struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex);
 struct tcp_drwa_dev *tcp_drwa_dev_find(struct net *net, unsigned long *ifindex);
 unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item);
+struct tcp_drwa_dev *tcp_drwa_dev_of(const struct sock *sk, int ifindex);
+void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
+			u32 rcv_nxt, u32 rtt_us, u32 owd_us);
+bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
+			u32 rcv_nxt, u32 mss);
+
+#ifdef CONFIG_TCP_DRWA
+
 u32 tcp_drwa_sk_lambda(const struct sock *sk);
 bool __tcp_drwa_governs_syn(const struct sock *sk);
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us);

@@ -34,22 +34,10 @@ static enum drwa_law tcp_drwa_law(void)
 	return READ_ONCE(tcp_drwa_classic) ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
 }
 
-/* Interface that governs the socket, under RCU: the one that data last came
- * from; before any data, the one that the cached route leaves by.
- */
+/* Interface that governs the socket, under RCU */
 static struct tcp_drwa_dev *tcp_drwa_sk_dev(const struct sock *sk)
 {
-	int ifindex = tcp_drwa_rx_ifindex(sk);
-	const struct dst_entry *dst;
-
-	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk_is_mptcp(sk))
-		return NULL;
-	if (!ifindex) {
-		dst = rcu_dereference(sk->sk_dst_cache);
-		if (dst)
-			ifindex = dst->dev->ifindex;
-	}
-	return ifindex ? tcp_drwa_dev_get(sock_net(sk), ifindex) : NULL;
+	return tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 }
 
 /**
@@ -95,28 +83,6 @@ static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 	return (u32)tp->tcp_mstamp - tp->rx_opt.rcv_tsval * tick_us;
 }
 
-static struct drwa_link *tcp_drwa_link(const struct tcp_drwa_dev *dev)
-{
-	return &rcu_dereference(dev->queue)->link;
-}
-
-/* Bytes that came through the queue, whosever they are. Of interfaces that are
- * stacked, the lowest has what the others have unpacked, and so the most.
- */
-static u32 tcp_drwa_came(struct net *net, const struct tcp_drwa_dev *of)
-{
-	struct rtnl_link_stats64 stats;
-	unsigned long ifindex = 0;
-	struct tcp_drwa_dev *dev;
-	u64 most = 0;
-
-	for (; (dev = tcp_drwa_dev_find(net, &ifindex)); ifindex++) {
-		if (rcu_access_pointer(dev->queue) == rcu_access_pointer(of->queue))
-			most = max(most, (u64)dev_get_stats(dev->netdev, &stats)->rx_bytes);
-	}
-	return most;
-}
-
 /* What the header cannot carry would be rounded up at every segment. */
 static void tcp_drwa_align(struct tcp_sock *tp)
 {
@@ -128,11 +94,6 @@ static bool tcp_drwa_clock_gone(const struct tcp_sock *tp)
 {
 	return tp->drwa.law == DRWA_LAW_DELAY && !tp->drwa.samples &&
 	       !tp->rx_opt.saw_tstamp;
-}
-
-static int tcp_drwa_bin(u32 us)
-{
-	return min(fls(us >> TCP_DRWA_BIN_SHIFT), TCP_DRWA_BINS - 1);
 }
 
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
@@ -154,8 +115,7 @@ void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 	dev = tcp_drwa_sk_dev(sk);
 	if (dev && READ_ONCE(dev->lambda)) {
 		drwa_reset(d, tcp_drwa_law());
-		drwa_start(d, tcp_drwa_link(dev), tp->tcp_mstamp, tp->rcv_nxt,
-			   rtt_us, owd_us);
+		tcp_drwa_dev_start(dev, d, tp->tcp_mstamp, tp->rcv_nxt, rtt_us, owd_us);
 		tcp_drwa_align(tp);
 	}
 	rcu_read_unlock();
@@ -224,49 +184,25 @@ static void tcp_drwa_grow_rcvbuf(struct sock *sk, u32 received)
 	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
 }
 
-/* Counts a round, and what it saw if it had an RTT. */
-static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
-				 const struct drwa *d, bool sampled)
-{
-	u32 delay_us = d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
-
-	this_cpu_inc(dev->stats->count[TCP_DRWA_ROUNDS]);
-	if (!sampled)
-		return;
-	this_cpu_inc(dev->stats->count[TCP_DRWA_DELAY_US + tcp_drwa_bin(delay_us)]);
-	this_cpu_inc(dev->stats->count[TCP_DRWA_RTT_US + tcp_drwa_bin(d->rtt_min_us)]);
-}
-
 void __tcp_drwa_space_adjust(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
 	struct tcp_drwa_dev *dev;
-	u32 lambda, received, came = 0;
-	struct drwa_link *link;
-	bool sampled;
+	u32 received;
 
 	if (!drwa_due(d, tp->tcp_mstamp))
 		return;
 	received = tp->rcv_nxt - d->round_seq;
-	sampled = d->samples;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
-	lambda = dev ? READ_ONCE(dev->lambda) : 0;
-	if (!lambda || d->law != tcp_drwa_law() || tcp_drwa_clock_gone(tp)) {
+	if (!dev || d->law != tcp_drwa_law() || tcp_drwa_clock_gone(tp) ||
+	    !tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {
 		drwa_reset(d, tcp_drwa_law());
 		goto unlock;
 	}
-	if (!d->lambda)
-		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
-	d->lambda = lambda;
-	link = tcp_drwa_link(dev);
-	if (drwa_count_due(link, tp->tcp_mstamp))
-		came = tcp_drwa_came(sock_net(sk), dev);
-	drwa_round(d, link, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss, came);
 	tcp_drwa_align(tp);
 	tcp_drwa_grow_rcvbuf(sk, received);
-	tcp_drwa_count_round(dev, d, sampled);
 	trace_tcp_drwa_round(sk);
 unlock:
 	rcu_read_unlock();

@@ -17,6 +17,7 @@
 #include <linux/sysctl.h>
 #include <linux/xarray.h>
 #include <net/ip.h>
+#include <net/mptcp.h>
 #include <net/netns/generic.h>
 #include <net/tcp_drwa.h>
 
@@ -77,6 +78,114 @@ unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item)
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(dev->stats, cpu)->count[item]);
 	return sum;
+}
+
+/**
+ * tcp_drwa_dev_of() - interface that governs a socket
+ * @sk:		full socket
+ * @ifindex:	interface that data last came from; 0: none yet, then it is the one
+ *		that the cached route leaves by
+ *
+ * Return: valid until the end of the caller's RCU read side; NULL where there is
+ * none, or the socket stands aside.
+ */
+struct tcp_drwa_dev *tcp_drwa_dev_of(const struct sock *sk, int ifindex)
+{
+	const struct dst_entry *dst;
+
+	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) || sk_is_mptcp(sk))
+		return NULL;
+	if (!ifindex) {
+		dst = rcu_dereference(sk->sk_dst_cache);
+		if (dst)
+			ifindex = dst->dev->ifindex;
+	}
+	return ifindex ? tcp_drwa_dev_get(sock_net(sk), ifindex) : NULL;
+}
+
+static struct drwa_link *tcp_drwa_link(const struct tcp_drwa_dev *dev)
+{
+	return &rcu_dereference(dev->queue)->link;
+}
+
+/* Bytes that came through the queue, whosever they are. Of interfaces that are
+ * stacked, the lowest has what the others have unpacked, and so the most.
+ */
+static u32 tcp_drwa_came(const struct tcp_drwa_dev *of)
+{
+	struct net *net = dev_net(of->netdev);
+	struct rtnl_link_stats64 stats;
+	unsigned long ifindex = 0;
+	struct tcp_drwa_dev *dev;
+	u64 most = 0;
+
+	for (; (dev = tcp_drwa_dev_find(net, &ifindex)); ifindex++) {
+		if (rcu_access_pointer(dev->queue) == rcu_access_pointer(of->queue))
+			most = max(most, (u64)dev_get_stats(dev->netdev, &stats)->rx_bytes);
+	}
+	return most;
+}
+
+static int tcp_drwa_bin(u32 us)
+{
+	return min(fls(us >> TCP_DRWA_BIN_SHIFT), TCP_DRWA_BINS - 1);
+}
+
+/* Counts a round, and what it saw if it had an RTT. */
+static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
+				 const struct drwa *d, bool sampled)
+{
+	u32 delay_us = d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
+
+	this_cpu_inc(dev->stats->count[TCP_DRWA_ROUNDS]);
+	if (!sampled)
+		return;
+	this_cpu_inc(dev->stats->count[TCP_DRWA_DELAY_US + tcp_drwa_bin(delay_us)]);
+	this_cpu_inc(dev->stats->count[TCP_DRWA_RTT_US + tcp_drwa_bin(d->rtt_min_us)]);
+}
+
+/**
+ * tcp_drwa_dev_start() - take a connection's first RTT sample
+ * @dev:	interface that it came from, under RCU
+ * @d:		connection, just reset
+ * @now_us:	local clock, us
+ * @rcv_nxt:	next byte expected
+ * @rtt_us:	as for drwa_start()
+ * @owd_us:	as for drwa_start()
+ */
+void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
+			u32 rcv_nxt, u32 rtt_us, u32 owd_us)
+{
+	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us);
+}
+
+/**
+ * tcp_drwa_dev_round() - end a round of a connection and count it
+ * @dev:	interface that governs it, under RCU
+ * @d:		connection; drwa_due() was true
+ * @now_us:	local clock, us
+ * @rcv_nxt:	next byte expected
+ * @mss:	segment size, bytes
+ *
+ * Return: false if lambda is 0; nothing happened then.
+ */
+bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
+			u32 rcv_nxt, u32 mss)
+{
+	struct drwa_link *link = tcp_drwa_link(dev);
+	u32 lambda = READ_ONCE(dev->lambda), came = 0;
+	bool sampled = d->samples;
+
+	if (!lambda)
+		return false;
+	if (!d->lambda)
+		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
+	d->lambda = lambda;
+	if (drwa_count_due(link, now_us))
+		came = tcp_drwa_came(dev);
+	drwa_round(d, link, now_us, rcv_nxt, mss, came);
+	tcp_drwa_count_round(dev, d, sampled);
+	return true;
 }
 
 static void tcp_drwa_set_lambda(struct tcp_drwa_dev *dev, int lambda)

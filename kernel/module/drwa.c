@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DRWA as a module: binding of the law to a kernel that nobody may patch
+ *
+ *	inet_sock_set_state	a connection's handshake is over: an entry for it
+ *	tcp_probe		a segment came: its sample
+ *	tcp_rcv_space_adjust	data was copied to the application: rounds
+ *	tcp_destroy_sock	the entry goes
+ *
+ * are tracepoints, found by name. The window is set where a segment chooses it, at
+ * android_vh_tcp_select_window, if the tree has that hook. If not, it is set through
+ * window_clamp and rcv_ssthresh, whenever data comes: before the kernel answers it,
+ * because the kernel's own tuning raises both.
+ *
+ * What the series keeps in struct tcp_sock is in a table here, by the socket's
+ * address. All probes of a socket run with that locked. An entry is made while there
+ * is less than drwa_sockets of them and goes before the socket does.
+ *
+ * The knobs and counters are those of the series, from its own files.
+ */
+#include <linux/hashtable.h>
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+#include <net/tcp.h>
+#include <trace/events/sock.h>
+#include <trace/events/tcp.h>
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
+/* A module has one init function. */
+#undef late_initcall
+#undef late_initcall_sync
+#define late_initcall(init)
+#define late_initcall_sync(init)
+#include "tcp_drwa_core.c"
+#include "tcp_drwa_sysctl.c"
+#include "tcp_drwa_proc.c"
+
+#ifdef DRWA_VH_SELECT_WINDOW
+#include <trace/hooks/net.h>
+#endif
+
+#define DRWA_SOCKETS_MAX	65536
+
+static unsigned int drwa_sockets = 4096;
+module_param_named(sockets, drwa_sockets, uint, 0444);
+MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not governed");
+
+/**
+ * struct drwa_sock - a governed connection
+ * @node:	in drwa_table
+ * @sk:		its socket
+ * @drwa:	the law's state
+ * @tsecr:	echo of the last sample, which one RTT has just once
+ * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
+ * @ssthresh:	rcv_ssthresh before
+ * @rcu:	frees it
+ */
+struct drwa_sock {
+	struct hlist_node node;
+	struct sock *sk;
+	struct drwa drwa;
+	u32 tsecr;
+	u32 clamp;
+	u32 ssthresh;
+	struct rcu_head rcu;
+};
+
+static DEFINE_HASHTABLE(drwa_table, 10);
+/* Serialises changes of the table; look-ups are under RCU. */
+static DEFINE_SPINLOCK(drwa_table_lock);
+static unsigned int drwa_entries;
+static struct kmem_cache *drwa_cache __read_mostly;
+static bool drwa_closing;
+
+static struct drwa_sock *drwa_find(const struct sock *sk)
+{
+	struct drwa_sock *s;
+
+	hash_for_each_possible_rcu(drwa_table, s, node, (unsigned long)sk,
+				   lockdep_sock_is_held(sk)) {
+		if (s->sk == sk)
+			return s;
+	}
+	return NULL;
+}
+
+/* The entry of a socket over a governed interface, or NULL; the socket is locked. */
+static struct drwa_sock *drwa_get(struct sock *sk)
+{
+	struct drwa_sock *s = drwa_find(sk);
+	struct tcp_drwa_dev *dev;
+
+	if (s)
+		return s;
+	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	if (!dev || !READ_ONCE(dev->lambda) || READ_ONCE(drwa_closing) ||
+	    READ_ONCE(drwa_entries) >= drwa_sockets)
+		return NULL;
+	s = kmem_cache_zalloc(drwa_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (!s)
+		return NULL;
+	s->sk = sk;
+	spin_lock_bh(&drwa_table_lock);
+	hash_add_rcu(drwa_table, &s->node, (unsigned long)sk);
+	WRITE_ONCE(drwa_entries, drwa_entries + 1);
+	spin_unlock_bh(&drwa_table_lock);
+	return s;
+}
+
+static void drwa_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(drwa_cache, container_of(rcu, struct drwa_sock, rcu));
+}
+
+static void drwa_put(struct drwa_sock *s)
+{
+	spin_lock_bh(&drwa_table_lock);
+	hash_del_rcu(&s->node);
+	WRITE_ONCE(drwa_entries, drwa_entries - 1);
+	spin_unlock_bh(&drwa_table_lock);
+	call_rcu(&s->rcu, drwa_free);
+}
+
+static u32 drwa_tick_us(const struct tcp_sock *tp)
+{
+	/* Since 6.7 a route may ask for ticks of 1 us. */
+#ifdef RTAX_FEATURE_TCP_USEC_TS
+	if (tp->tcp_usec_ts)
+		return 1;
+#endif
+	return USEC_PER_SEC / TCP_TS_HZ;
+}
+
+#ifdef DRWA_VH_SELECT_WINDOW
+static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
+{
+}
+
+static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
+{
+}
+
+/* Ahead of the rule that the right edge never moves back, which is the kernel's */
+static void drwa_select_window(void *data, struct sock *sk, u32 *window)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct drwa_sock *s;
+	u32 least;
+
+	rcu_read_lock();
+	s = drwa_find(sk);
+	if (s && s->drwa.wnd && *window > s->drwa.wnd) {
+		least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
+		if (*window > least)
+			*window = max(least, s->drwa.wnd);
+	}
+	rcu_read_unlock();
+}
+#else
+static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!s->clamp)
+		return;
+	s->clamp = 0;
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+		return;
+	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
+	tp->rcv_ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
+}
+
+/* The kernel offers rcv_ssthresh at most, which grows up to window_clamp. */
+static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 wnd = s->drwa.wnd;
+
+	if (!wnd) {
+		drwa_let_go(sk, s);
+		return;
+	}
+	/* The application's own is one more bound. */
+	if (tp->window_clamp < s->clamp)
+		wnd = min(wnd, tp->window_clamp);
+	if (tp->window_clamp == wnd && tp->rcv_ssthresh <= wnd && s->clamp == wnd)
+		return;
+	s->ssthresh = max(s->ssthresh, tp->rcv_ssthresh);
+	/* As far as it would have grown with what came meanwhile, or nearly */
+	if (s->clamp && tp->rcv_ssthresh >= s->clamp)
+		s->ssthresh = max(s->ssthresh, 2 * s->clamp);
+	WRITE_ONCE(tp->window_clamp, wnd);
+	tp->rcv_ssthresh = min(s->ssthresh, wnd);
+	s->clamp = wnd;
+}
+#endif
+
+/* Nothing is governed, and nothing that was has to be let go. */
+static bool drwa_idle(void)
+{
+	return !static_branch_unlikely(&tcp_drwa_enabled.key) && !READ_ONCE(drwa_entries);
+}
+
+static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rtt_us,
+			   u32 owd_us)
+{
+	struct tcp_drwa_dev *dev;
+
+	if (s->drwa.rtt_us) {
+		drwa_sample(&s->drwa, rtt_us, owd_us);
+		return;
+	}
+	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	if (!dev || !READ_ONCE(dev->lambda))
+		return;
+	drwa_reset(&s->drwa, DRWA_LAW_DELAY);
+	tcp_drwa_dev_start(dev, &s->drwa, now_us, tcp_sk(sk)->rcv_nxt, rtt_us, owd_us);
+}
+
+/* The handshake met no queue of its own connection: the best base there is. */
+static void drwa_state_changed(void *data, const struct sock *csk, const int before,
+			       const int now)
+{
+	struct sock *sk = (struct sock *)csk;
+	struct tcp_sock *tp;
+	struct drwa_sock *s;
+	u32 now_us;
+
+	if (now != TCP_ESTABLISHED || sk->sk_protocol != IPPROTO_TCP || drwa_idle())
+		return;
+	tp = tcp_sk(sk);
+	if (!tp->rx_opt.saw_tstamp || !tp->srtt_us)
+		return;
+	rcu_read_lock();
+	s = drwa_get(sk);
+	if (s) {
+		now_us = tcp_clock_us();
+		drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
+			       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+		/* A SYN's header says no more, whatever the buffer has room for. */
+		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
+		drwa_clamp(sk, s);
+	}
+	rcu_read_unlock();
+}
+
+/* The timestamps of a segment; they are parsed later on, if ever. */
+static bool drwa_timestamps(const struct tcphdr *th, u32 *tsval, u32 *tsecr)
+{
+	const u8 *at = (const u8 *)(th + 1), *end = (const u8 *)th + th->doff * 4;
+
+	while (at + TCPOLEN_TIMESTAMP <= end && *at != TCPOPT_EOL) {
+		if (*at == TCPOPT_NOP) {
+			at++;
+			continue;
+		}
+		if (*at == TCPOPT_TIMESTAMP && at[1] == TCPOLEN_TIMESTAMP) {
+			*tsval = get_unaligned_be32(at + 2);
+			*tsecr = get_unaligned_be32(at + 6);
+			return true;
+		}
+		if (at[1] < 2)
+			return false;
+		at += at[1];
+	}
+	return false;
+}
+
+/* As tcp_rcv_rtt_measure_ts() has it */
+static void drwa_measure(struct sock *sk, struct drwa_sock *s, const struct tcphdr *th,
+			 u32 len)
+{
+	u32 tsval, tsecr, rtt_us, tick_us = drwa_tick_us(tcp_sk(sk));
+	u64 now_us = tcp_clock_us();
+
+	if (!drwa_timestamps(th, &tsval, &tsecr) || tsecr == s->tsecr)
+		return;
+	s->tsecr = tsecr;
+	if (len < inet_csk(sk)->icsk_ack.rcv_mss)
+		return;
+	rtt_us = ((u32)div_u64(now_us, tick_us) + tcp_sk(sk)->tsoffset - tsecr) * tick_us;
+	if ((s32)rtt_us > 0)
+		drwa_sample_at(sk, s, now_us, rtt_us, (u32)now_us - tsval * tick_us);
+}
+
+static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+	u32 len = skb->len - th->doff * 4;
+	struct drwa_sock *s;
+
+	if (drwa_idle() || (s32)len <= 0 || !tcp_sk(sk)->rx_opt.tstamp_ok)
+		return;
+	rcu_read_lock();
+	s = drwa_get(sk);
+	if (s) {
+		drwa_measure(sk, s, th, len);
+		drwa_clamp(sk, s);
+	}
+	rcu_read_unlock();
+}
+
+static void drwa_copied(void *data, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_drwa_dev *dev;
+	struct drwa_sock *s;
+	u32 now_us;
+
+	if (drwa_idle())
+		return;
+	now_us = tcp_clock_us();
+	rcu_read_lock();
+	s = drwa_find(sk);
+	if (!s || !drwa_due(&s->drwa, now_us))
+		goto unlock;
+	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	/* Without the sender's clock nothing would ever move the cap. */
+	if (!dev || (!s->drwa.samples && !tp->rx_opt.saw_tstamp) ||
+	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss))
+		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
+	else
+		s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+	drwa_clamp(sk, s);
+unlock:
+	rcu_read_unlock();
+}
+
+static void drwa_destroyed(void *data, struct sock *sk)
+{
+	struct drwa_sock *s;
+
+	rcu_read_lock();
+	s = drwa_find(sk);
+	if (s)
+		drwa_put(s);
+	rcu_read_unlock();
+}
+
+/* Each probe has its tracepoint's type, or the build fails: where the kernel checks
+ * indirect calls (kCFI), it would not survive another one.
+ */
+static struct drwa_probe {
+	const char *name;
+	void *probe;
+	struct tracepoint *tp;
+} drwa_probes[] = {
+	{ "inet_sock_set_state", drwa_state_changed },
+	{ "tcp_probe", drwa_came },
+	{ "tcp_rcv_space_adjust", drwa_copied },
+	{ "tcp_destroy_sock", drwa_destroyed },
+};
+
+static void __maybe_unused drwa_check_types(void)
+{
+	check_trace_callback_type_inet_sock_set_state(drwa_state_changed);
+	check_trace_callback_type_tcp_probe(drwa_came);
+	check_trace_callback_type_tcp_rcv_space_adjust(drwa_copied);
+	check_trace_callback_type_tcp_destroy_sock(drwa_destroyed);
+}
+
+static void drwa_match(struct tracepoint *tp, void *data)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
+		if (!strcmp(tp->name, drwa_probes[i].name))
+			drwa_probes[i].tp = tp;
+	}
+}
+
+static void drwa_detach(void)
+{
+	int i;
+
+#ifdef DRWA_VH_SELECT_WINDOW
+	unregister_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
+#endif
+	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
+		if (drwa_probes[i].tp)
+			tracepoint_probe_unregister(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
+	}
+	tracepoint_synchronize_unregister();
+}
+
+static int drwa_attach(void)
+{
+	int i, err;
+
+	for_each_kernel_tracepoint(drwa_match, NULL);
+	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
+		if (drwa_probes[i].tp)
+			continue;
+		pr_err("this kernel has no tracepoint %s\n", drwa_probes[i].name);
+		return -EOPNOTSUPP;
+	}
+	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
+		err = tracepoint_probe_register(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
+		if (err)
+			goto detach;
+	}
+#ifdef DRWA_VH_SELECT_WINDOW
+	err = register_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
+	if (err)
+		goto detach;
+#endif
+	return 0;
+detach:
+	pr_err("cannot attach: error %d\n", err);
+	drwa_detach();
+	return err;
+}
+
+/* One socket that is still in the table, held, or NULL: as long as the probes are
+ * there, an entry's socket is not destroyed yet, and so has a reference.
+ */
+static struct sock *drwa_hold_one(void)
+{
+	struct sock *sk = NULL;
+	struct drwa_sock *s;
+	int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(drwa_table, bucket, s, node) {
+		if (refcount_inc_not_zero(&s->sk->sk_refcnt)) {
+			sk = s->sk;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return sk;
+}
+
+static void drwa_let_all_go(void)
+{
+	struct drwa_sock *s;
+	struct sock *sk;
+
+	WRITE_ONCE(drwa_closing, true);
+	tracepoint_synchronize_unregister();
+	while ((sk = drwa_hold_one())) {
+		lock_sock(sk);
+		rcu_read_lock();
+		s = drwa_find(sk);
+		if (s) {
+			drwa_let_go(sk, s);
+			drwa_put(s);
+		}
+		rcu_read_unlock();
+		release_sock(sk);
+		sock_put(sk);
+		cond_resched();
+	}
+}
+
+/* Interfaces go with the notifier. */
+static void drwa_remove_knobs(void)
+{
+	unregister_netdevice_notifier(&tcp_drwa_netdev_notifier);
+	unregister_pernet_subsys(&tcp_drwa_net_ops);
+	static_key_deferred_flush(&tcp_drwa_enabled);
+}
+
+static int __init drwa_init(void)
+{
+	int err;
+
+	if (IS_ENABLED(CONFIG_TCP_DRWA)) {
+		pr_err("this kernel has the patch series: it needs no module\n");
+		return -EEXIST;
+	}
+	if (!drwa_sockets || drwa_sockets > DRWA_SOCKETS_MAX) {
+		pr_err("sockets=%u: give 1 to %d\n", drwa_sockets, DRWA_SOCKETS_MAX);
+		return -EINVAL;
+	}
+	drwa_cache = KMEM_CACHE(drwa_sock, 0);
+	if (!drwa_cache)
+		return -ENOMEM;
+	err = tcp_drwa_sysctl_init();
+	if (err)
+		goto destroy_cache;
+	err = tcp_drwa_proc_init();
+	if (err)
+		goto remove_knobs;
+	err = drwa_attach();
+	if (err)
+		goto remove_proc;
+	return 0;
+remove_proc:
+	unregister_pernet_subsys(&tcp_drwa_proc_net_ops);
+remove_knobs:
+	drwa_remove_knobs();
+destroy_cache:
+	kmem_cache_destroy(drwa_cache);
+	return err;
+}
+
+static void __exit drwa_exit(void)
+{
+	drwa_let_all_go();
+	drwa_detach();
+	unregister_pernet_subsys(&tcp_drwa_proc_net_ops);
+	drwa_remove_knobs();
+	rcu_barrier();
+	kmem_cache_destroy(drwa_cache);
+}
+
+module_init(drwa_init);
+module_exit(drwa_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TCP Dynamic Receive Window Adjustment");
