@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DRWA as a module: binding of the law to a kernel that nobody may patch
  *
+ * Where a tree has Android's vendor hooks, two of them do:
+ *
+ *	android_vh_tcp_select_window	samples, rounds and the window, at each
+ *					segment that is sent
+ *	android_vh_sk_free		the connection is forgotten
+ *
+ * Elsewhere, tracepoints, found by name:
+ *
  *	inet_sock_set_state	a connection's handshake is over: an entry for it
  *	tcp_probe		a segment came: its sample
  *	tcp_rcv_space_adjust	data was copied to the application: rounds
  *	tcp_destroy_sock	the entry goes
  *
- * are tracepoints, found by name. The window is set where a segment chooses it, at
- * android_vh_tcp_select_window, if the tree has that hook. If not, it is set through
- * window_clamp and rcv_ssthresh, whenever data comes: before the kernel answers it,
- * because the kernel's own tuning raises both.
+ * They see each segment that comes, as the series does, and the hook only the last one
+ * before an answer. They have no say when a window is chosen: it is set through
+ * window_clamp and rcv_ssthresh, ahead of each answer, because the kernel's own tuning
+ * raises both.
  *
  * What the series keeps in struct tcp_sock is in a table here, by the socket's
- * address. All probes of a socket run with that locked. An entry is made while there
- * is less than drwa_sockets of them and goes before the socket does.
+ * address. All that changes an entry runs with the socket locked. There are @sockets
+ * of them at most, and each goes before its socket's memory does.
  *
  * The knobs and counters are those of the series, from its own files.
  */
@@ -40,7 +48,7 @@
 #include "tcp_drwa_sysctl.c"
 #include "tcp_drwa_proc.c"
 
-#ifdef DRWA_VH_SELECT_WINDOW
+#ifdef DRWA_VENDOR_HOOKS
 #include <trace/hooks/net.h>
 #endif
 
@@ -56,8 +64,10 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @sk:		its socket
  * @drwa:	the law's state
  * @tsecr:	echo of the last sample, which one RTT has just once
+ * @rcv_nxt:	next byte expected when the last segment was sent, 0: never
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
  * @ssthresh:	rcv_ssthresh before
+ * @own:	the application's TCP_WINDOW_CLAMP, 0: none that is known
  * @rcu:	frees it
  */
 struct drwa_sock {
@@ -65,8 +75,10 @@ struct drwa_sock {
 	struct sock *sk;
 	struct drwa drwa;
 	u32 tsecr;
+	u32 rcv_nxt;
 	u32 clamp;
 	u32 ssthresh;
+	u32 own;
 	struct rcu_head rcu;
 };
 
@@ -126,6 +138,17 @@ static void drwa_put(struct drwa_sock *s)
 	call_rcu(&s->rcu, drwa_free);
 }
 
+static void drwa_forget_sock(const struct sock *sk)
+{
+	struct drwa_sock *s;
+
+	rcu_read_lock();
+	s = drwa_find(sk);
+	if (s)
+		drwa_put(s);
+	rcu_read_unlock();
+}
+
 static u32 drwa_tick_us(const struct tcp_sock *tp)
 {
 	/* Since 6.7 a route may ask for ticks of 1 us. */
@@ -136,32 +159,6 @@ static u32 drwa_tick_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
-#ifdef DRWA_VH_SELECT_WINDOW
-static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
-{
-}
-
-static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
-{
-}
-
-/* Ahead of the rule that the right edge never moves back, which is the kernel's */
-static void drwa_select_window(void *data, struct sock *sk, u32 *window)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	const struct drwa_sock *s;
-	u32 least;
-
-	rcu_read_lock();
-	s = drwa_find(sk);
-	if (s && s->drwa.wnd && *window > s->drwa.wnd) {
-		least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
-		if (*window > least)
-			*window = max(least, s->drwa.wnd);
-	}
-	rcu_read_unlock();
-}
-#else
 static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -171,7 +168,8 @@ static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 	s->clamp = 0;
 	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
 		return;
-	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
+	WRITE_ONCE(tp->window_clamp,
+		   s->own ?: tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
 	tp->rcv_ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
 }
 
@@ -187,7 +185,9 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 	}
 	/* The application's own is one more bound. */
 	if (tp->window_clamp < s->clamp)
-		wnd = min(wnd, tp->window_clamp);
+		s->own = tp->window_clamp;
+	if (s->own)
+		wnd = min(wnd, s->own);
 	if (tp->window_clamp == wnd && tp->rcv_ssthresh <= wnd && s->clamp == wnd)
 		return;
 	s->ssthresh = max(s->ssthresh, tp->rcv_ssthresh);
@@ -198,7 +198,6 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 	tp->rcv_ssthresh = min(s->ssthresh, wnd);
 	s->clamp = wnd;
 }
-#endif
 
 /* Nothing is governed, and nothing that was has to be let go. */
 static bool drwa_idle(void)
@@ -223,13 +222,123 @@ static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32
 }
 
 /* The handshake met no queue of its own connection: the best base there is. */
+static void drwa_connected(struct sock *sk, struct drwa_sock *s)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 now_us = tcp_clock_us();
+
+	drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
+		       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+	/* A SYN's header says no more, whatever the buffer has room for. */
+	tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
+	drwa_clamp(sk, s);
+}
+
+static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
+{
+	struct tcp_drwa_dev *dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	/* Without the sender's clock nothing would ever move the cap. */
+	if (!dev || (!s->drwa.samples && !tp->rx_opt.saw_tstamp) ||
+	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss))
+		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
+	else
+		s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+}
+
+/* RTT of a segment that is being received, as the peer's echo has it, us */
+static u32 drwa_rtt_us(const struct tcp_sock *tp, u64 now_us, u32 tsecr)
+{
+	u32 tick_us = drwa_tick_us(tp);
+
+	return ((u32)div_u64(now_us, tick_us) - tsecr) * tick_us;
+}
+
+#ifdef DRWA_VENDOR_HOOKS
+/* The last segment that came, if it came just now: an answer may have waited. */
+static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us, tsecr = tp->rx_opt.rcv_tsecr;
+
+	if (!tp->rx_opt.saw_tstamp || tsecr == s->tsecr ||
+	    inet_csk(sk)->icsk_ack.lrcvtime != tcp_jiffies32)
+		return;
+	s->tsecr = tsecr;
+	if (tp->rcv_nxt - s->rcv_nxt < inet_csk(sk)->icsk_ack.rcv_mss)
+		return;
+	rtt_us = drwa_rtt_us(tp, now_us, tsecr);
+	if ((s32)rtt_us > 0)
+		drwa_sample_at(sk, s, now_us, rtt_us,
+			       (u32)now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+}
+
+/* Ahead of the rule that the right edge never moves back, which is the kernel's */
+static void drwa_select_window(void *data, struct sock *sk, u32 *window)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_us = tcp_clock_us();
+	struct drwa_sock *s;
+	u32 least;
+
+	if (drwa_idle() || !tp->rx_opt.tstamp_ok)
+		return;
+	rcu_read_lock();
+	s = drwa_get(sk);
+	if (!s)
+		goto unlock;
+	if (!s->rcv_nxt && !tp->bytes_received && tp->rx_opt.saw_tstamp && tp->srtt_us)
+		drwa_connected(sk, s);
+	if (s->rcv_nxt != tp->rcv_nxt) {
+		drwa_measure(sk, s, now_us);
+		s->rcv_nxt = tp->rcv_nxt;
+		/* Behind a hole, data comes that is not counted yet. */
+		if (drwa_due(&s->drwa, now_us))
+			drwa_end_round(sk, s, now_us);
+	}
+	/* For the kernel's own questions, whether reading has made room for an offer */
+	drwa_clamp(sk, s);
+	if (s->drwa.wnd && *window > s->drwa.wnd) {
+		least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
+		*window = min(*window, max(least, s->drwa.wnd));
+	}
+unlock:
+	rcu_read_unlock();
+}
+
+static void drwa_freed(void *data, struct sock *sk)
+{
+	if (READ_ONCE(drwa_entries))
+		drwa_forget_sock(sk);
+}
+
+static void drwa_detach(void)
+{
+	unregister_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
+	unregister_trace_android_vh_sk_free(drwa_freed, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+static int drwa_attach(void)
+{
+	int err = register_trace_android_vh_sk_free(drwa_freed, NULL);
+
+	if (!err)
+		err = register_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
+	if (!err)
+		return 0;
+	pr_err("cannot attach to the vendor hooks: error %d\n", err);
+	unregister_trace_android_vh_sk_free(drwa_freed, NULL);
+	return err;
+}
+#else /* DRWA_VENDOR_HOOKS */
 static void drwa_state_changed(void *data, const struct sock *csk, const int before,
 			       const int now)
 {
 	struct sock *sk = (struct sock *)csk;
 	struct tcp_sock *tp;
 	struct drwa_sock *s;
-	u32 now_us;
 
 	if (now != TCP_ESTABLISHED || sk->sk_protocol != IPPROTO_TCP || drwa_idle())
 		return;
@@ -238,14 +347,8 @@ static void drwa_state_changed(void *data, const struct sock *csk, const int bef
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
-	if (s) {
-		now_us = tcp_clock_us();
-		drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
-			       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
-		/* A SYN's header says no more, whatever the buffer has room for. */
-		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
-		drwa_clamp(sk, s);
-	}
+	if (s)
+		drwa_connected(sk, s);
 	rcu_read_unlock();
 }
 
@@ -275,17 +378,18 @@ static bool drwa_timestamps(const struct tcphdr *th, u32 *tsval, u32 *tsecr)
 static void drwa_measure(struct sock *sk, struct drwa_sock *s, const struct tcphdr *th,
 			 u32 len)
 {
-	u32 tsval, tsecr, rtt_us, tick_us = drwa_tick_us(tcp_sk(sk));
 	u64 now_us = tcp_clock_us();
+	u32 tsval, tsecr, rtt_us;
 
 	if (!drwa_timestamps(th, &tsval, &tsecr) || tsecr == s->tsecr)
 		return;
 	s->tsecr = tsecr;
 	if (len < inet_csk(sk)->icsk_ack.rcv_mss)
 		return;
-	rtt_us = ((u32)div_u64(now_us, tick_us) + tcp_sk(sk)->tsoffset - tsecr) * tick_us;
+	rtt_us = drwa_rtt_us(tcp_sk(sk), now_us, tsecr - tcp_sk(sk)->tsoffset);
 	if ((s32)rtt_us > 0)
-		drwa_sample_at(sk, s, now_us, rtt_us, (u32)now_us - tsval * tick_us);
+		drwa_sample_at(sk, s, now_us, rtt_us,
+			       (u32)now_us - tsval * drwa_tick_us(tcp_sk(sk)));
 }
 
 static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
@@ -307,8 +411,6 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 
 static void drwa_copied(void *data, struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	struct tcp_drwa_dev *dev;
 	struct drwa_sock *s;
 	u32 now_us;
 
@@ -317,29 +419,16 @@ static void drwa_copied(void *data, struct sock *sk)
 	now_us = tcp_clock_us();
 	rcu_read_lock();
 	s = drwa_find(sk);
-	if (!s || !drwa_due(&s->drwa, now_us))
-		goto unlock;
-	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
-	/* Without the sender's clock nothing would ever move the cap. */
-	if (!dev || (!s->drwa.samples && !tp->rx_opt.saw_tstamp) ||
-	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss))
-		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
-	else
-		s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
-	drwa_clamp(sk, s);
-unlock:
+	if (s && drwa_due(&s->drwa, now_us)) {
+		drwa_end_round(sk, s, now_us);
+		drwa_clamp(sk, s);
+	}
 	rcu_read_unlock();
 }
 
 static void drwa_destroyed(void *data, struct sock *sk)
 {
-	struct drwa_sock *s;
-
-	rcu_read_lock();
-	s = drwa_find(sk);
-	if (s)
-		drwa_put(s);
-	rcu_read_unlock();
+	drwa_forget_sock(sk);
 }
 
 /* Each probe has its tracepoint's type, or the build fails: where the kernel checks
@@ -378,9 +467,6 @@ static void drwa_detach(void)
 {
 	int i;
 
-#ifdef DRWA_VH_SELECT_WINDOW
-	unregister_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
-#endif
 	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
 		if (drwa_probes[i].tp)
 			tracepoint_probe_unregister(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
@@ -401,23 +487,18 @@ static int drwa_attach(void)
 	}
 	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
 		err = tracepoint_probe_register(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
-		if (err)
-			goto detach;
+		if (err) {
+			pr_err("cannot attach to %s: error %d\n", drwa_probes[i].name, err);
+			drwa_detach();
+			return err;
+		}
 	}
-#ifdef DRWA_VH_SELECT_WINDOW
-	err = register_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
-	if (err)
-		goto detach;
-#endif
 	return 0;
-detach:
-	pr_err("cannot attach: error %d\n", err);
-	drwa_detach();
-	return err;
 }
+#endif /* DRWA_VENDOR_HOOKS */
 
-/* One socket that is still in the table, held, or NULL: as long as the probes are
- * there, an entry's socket is not destroyed yet, and so has a reference.
+/* One socket that is still in the table, held, or NULL. As long as the probes are there,
+ * an entry's socket is not freed.
  */
 static struct sock *drwa_hold_one(void)
 {
@@ -500,10 +581,22 @@ destroy_cache:
 	return err;
 }
 
+/* Sockets that had no reference any more, but were not freed yet */
+static void drwa_put_all(void)
+{
+	struct hlist_node *next;
+	struct drwa_sock *s;
+	int bucket;
+
+	hash_for_each_safe(drwa_table, bucket, next, s, node)
+		drwa_put(s);
+}
+
 static void __exit drwa_exit(void)
 {
 	drwa_let_all_go();
 	drwa_detach();
+	drwa_put_all();
 	unregister_pernet_subsys(&tcp_drwa_proc_net_ops);
 	drwa_remove_knobs();
 	rcu_barrier();

@@ -22,7 +22,7 @@ from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
-FORMS = ("drwa-bpf", "drwa-module")
+FORMS = ("drwa-bpf", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
@@ -395,7 +395,7 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Run the law in this form as well, drwa-bpf, and record where that differs: "
+            help="Run the law in this form as well, drwa-bpf, drwa-module or drwa-hooks, and record where that differs: "
             "kernel/lab/results/campaign-SCHEME.md, for another line than 6.12 "
             "campaign-SCHEME-LINE.md.",
         ),

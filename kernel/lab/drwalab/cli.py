@@ -82,7 +82,7 @@ def run(
     lambda_: Annotated[
         str | None,
         _option(
-            "λ of drwa and drwa-bpf (1.25 unless given) and drwa-classic (3.00), "
+            "λ of drwa and its forms (1.25 unless given) and drwa-classic (3.00), "
             "from 1.00 to 10.00, or 0 for off.",
             "NUMBER",
             "--lambda",
@@ -91,7 +91,7 @@ def run(
     limits: Annotated[
         str | None,
         _option(
-            "Whose TCP buffer limits the phone has under drwa, drwa-bpf and drwa-classic: any "
+            "Whose TCP buffer limits the phone has under drwa, its forms and drwa-classic: any "
             "other scheme. "
             f"Default: {' and '.join(dict.fromkeys(schemes.DEFAULT_LIMITS.values()))}.",
             "NAME",
@@ -419,9 +419,9 @@ def run(
     with errors.reported():
         specs = [spec.parse(name, given) for name in scheme]
         if lambda_ is not None and not any(s.scheme.uses_drwa for s in specs):
-            raise SpecError("--lambda: none of the schemes is drwa, drwa-bpf or drwa-classic")
+            raise SpecError("--lambda: none of the schemes is drwa or a form of it")
         if limits is not None and not any(s.scheme.uses_drwa for s in specs):
-            raise SpecError("--limits: none of the schemes is drwa, drwa-bpf or drwa-classic")
+            raise SpecError("--limits: none of the schemes is drwa or a form of it")
         _check_json(json)
         if pcap is not None:
             specs = _with_captures(specs, Path(pcap))

@@ -50,6 +50,8 @@ class Flavour:
     arch: str = "um"
     image: str = "linux"
     cross: str = ""
+    # The lab's own patches for this flavour alone, a folder of the guest's
+    extra: str = ""
 
     @property
     def module(self) -> bool:
@@ -62,6 +64,7 @@ FLAVOURS = {
     "drwa": Flavour(("guest", "um")),
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
+    "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
     "debug": Flavour(("guest", "um", "bpf", "kunit", "lockdep", "debug")),
     "smp": Flavour(
         ("guest", "qemu", "x86", "bpf", "jit", "kunit", "lockdep"),
@@ -171,7 +174,7 @@ def make_recipe(source: Source, flavour: str) -> Recipe:
         compiler=_compiler(made.cross),
         config=_config(source.line, made),
         files=_files(made),
-        lab_patches=_lab_patches(source.line) if made.arch == "um" else [],
+        lab_patches=_lab_patches(source.line, made) if made.arch == "um" else [],
         series=series,
     )
 
@@ -194,10 +197,13 @@ def _files(flavour: Flavour) -> dict[str, bytes]:
     return dict(sorted(files.items()))
 
 
-def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
+def _lab_patches(line: Line, flavour: Flavour) -> list[tuple[str, bytes]]:
     """The lab's patches; a line may have a form of its own of any of them, or none: empty."""
     own = dict(_read_patches(GUEST_DIR / "patches" / line.name))
-    return [(name, own.get(name, data)) for name, data in _read_patches(GUEST_DIR / "patches")]
+    patches = _read_patches(GUEST_DIR / "patches")
+    if flavour.extra:
+        patches += _read_patches(GUEST_DIR / flavour.extra)
+    return [(name, own.get(name, data)) for name, data in patches]
 
 
 def _read_patches(folder: Path) -> list[tuple[str, bytes]]:

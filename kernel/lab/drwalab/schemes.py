@@ -17,6 +17,7 @@ DEFAULT_LAMBDA_HUNDREDTHS = {
     "drwa": 125,
     "drwa-bpf": 125,
     "drwa-module": 125,
+    "drwa-hooks": 125,
     "drwa-classic": 300,
 }
 # The law meets the limits of the phones that it is for; Algorithm 1 is reproduced under those that
@@ -25,6 +26,7 @@ DEFAULT_LIMITS = {
     "drwa": "android-13plus",
     "drwa-bpf": "android-13plus",
     "drwa-module": "android-13plus",
+    "drwa-hooks": "android-13plus",
     "drwa-classic": "stock",
 }
 
@@ -67,13 +69,14 @@ class Scheme:
 
     @property
     def module(self) -> bool:
-        """The law as a module, on a kernel without the series."""
-        return self.name == "drwa-module"
+        """The law as a module, on a kernel without the series: at tracepoints, or at hooks."""
+        return self.name in ("drwa-module", "drwa-hooks")
 
     @property
     def flavour(self) -> str:
         """The kernel that it needs."""
-        return {"drwa-bpf": "bpf", "drwa-module": "module"}.get(self.name, "drwa")
+        flavours = {"drwa-bpf": "bpf", "drwa-module": "module", "drwa-hooks": "vendor"}
+        return flavours.get(self.name, "drwa")
 
     @property
     def classic(self) -> bool:

@@ -762,4 +762,4 @@ def _check_event(spec: RunSpec, event: Event) -> None:
     if event.what in _CHOICES and spec.object_bytes:
         raise SpecError(f"--event '{event}': not with --object")
     if event.what == "lambda" and not spec.scheme.uses_drwa:
-        raise SpecError(f"--event '{event}': needs a scheme of drwa")
+        raise SpecError(f"--event '{event}': needs the scheme drwa or a form of it")
