@@ -9,7 +9,7 @@ NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-
 	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
 # What the tests run, beside the linters
-TESTED_WITH := aapt android-framework-res checkpolicy clang golang-github-google-blueprint-dev kati \
+TESTED_WITH := aapt android-framework-res checkpolicy clang golang-github-google-blueprint-dev kati kmod \
 	libbpf-dev libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
 
 .PHONY: help demo e2e test test-all test-lines test-arch mutate lint kernels other-kernels packages clean
@@ -68,6 +68,7 @@ kernels: packages
 other-kernels: packages
 	@$(LAB) kernel build --kernel 6.12 --flavour debug
 	@$(LAB) kernel build --kernel 6.12 --flavour bpf
+	@$(LAB) kernel build --kernel 6.12 --flavour module
 	@$(LAB) kernel build --kernel 6.1 --flavour all
 	@$(LAB) kernel build --kernel 5.10 --flavour drwa
 	@$(LAB) kernel build --kernel 5.10 --flavour base

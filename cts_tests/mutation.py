@@ -156,8 +156,8 @@ SUITES = {
     "bpf": Suite(
         # What needs no other kernel beside its own
         _pytest(
-            *("kernel/lab/tests/test_bpf.py", "-m", "lines"),
-            *("-k", "6.12 and (rival or small_segments or hole or 64_kb or lets_go or chose)"),
+            *("kernel/lab/tests/test_forms.py", "-m", "lines"),
+            *("-k", "bpf-6.12 and (rival or small_segments or hole or 64_kb or lets_go or chose)"),
         ),
         build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The law as BPF programs on a kernel without the series: what it does, and does not."""
+"""The law on a kernel without the series, as BPF programs and as a module: what it does there."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
-KERNELS = ("6.12", "6.1", "7.3")
+BPF = [("drwa-bpf", kernel) for kernel in ("6.12", "6.1", "7.3")]
+FORMS = [*BPF, *(("drwa-module", kernel) for kernel in ("6.12", "6.1"))]
 STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
 LINKS: dict[str, dict[str, Any]] = {
     "steady": STEADY,
@@ -34,56 +35,56 @@ CHANCE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(LINKS))
-def test_does_what_the_series_does(run: Run, name: str, kernel: str) -> None:
+def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) -> None:
     """Goodput within 1 % and p95 RTT within 5 %, or a millisecond."""
-    ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in ("drwa-bpf", "drwa"))
+    ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
     assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=0.05, abs=1)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(CHANCE))
-def test_does_about_what_the_series_does(run: Run, name: str, kernel: str) -> None:
+def test_does_about_what_the_series_does(run: Run, name: str, form: str, kernel: str) -> None:
     """Goodput within 4 % and p95 RTT within 10 %."""
-    ours, series = (run(each, kernel=kernel, **CHANCE[name]) for each in ("drwa-bpf", "drwa"))
+    ours, series = (run(each, kernel=kernel, **CHANCE[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.04)
     assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=0.1)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_sees_a_rival(run: Run, kernel: str) -> None:
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_sees_a_rival(run: Run, form: str, kernel: str) -> None:
     """What comes and is nobody's here is counted; its share is lost otherwise."""
-    result = run("drwa-bpf", kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
+    result = run(form, kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
     beside = result["series"]["goodput_mbps"][150:250]
     assert sum(beside) / len(beside) > 3
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_small_segments_fill_the_link(run: Run, kernel: str) -> None:
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_small_segments_fill_the_link(run: Run, form: str, kernel: str) -> None:
     """44 of them in flight would be half of it."""
-    result = run("drwa-bpf", kernel=kernel, **LINKS["small segments"])
+    result = run(form, kernel=kernel, **LINKS["small segments"])
     assert result["utilisation"] > 0.95
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_no_round_ends_at_a_hole(run: Run, kernel: str) -> None:
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_no_round_ends_at_a_hole(run: Run, form: str, kernel: str) -> None:
     """What waits behind one is not counted yet, so that rates vary, and with them the queue."""
-    result = run("drwa-bpf", kernel=kernel, **CHANCE["reordering"])
+    result = run(form, kernel=kernel, **CHANCE["reordering"])
     assert result["rtt_ms"]["p95"] < 1.4 * 50
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(RUNS))
-def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None:
+def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
     words = RUNS[name].split()
     stock, more = words[1], " ".join(words[2:])
     given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
-    needs_kernels([spec.parse("drwa-bpf", given), spec.parse("stock", given | {"unpatched": True})])
+    needs_kernels([spec.parse(form, given), spec.parse("stock", given | {"unpatched": True})])
     players = {
-        "off": f"--scheme drwa-bpf --limits {stock} --lambda 0",
+        "off": f"--scheme {form} --limits {stock} --lambda 0",
         "unpatched": f"--scheme {stock} --unpatched",
     }
     for folder, player in players.items():
@@ -93,13 +94,15 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None
     assert_same(tmp_path / "off", tmp_path / "unpatched")
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("accepted", [False, True])
-def test_offers_64_kb_at_first(lab: Lab, tmp_path: Path, accepted: bool, kernel: str) -> None:
+def test_offers_64_kb_at_first(
+    lab: Lab, tmp_path: Path, accepted: bool, form: str, kernel: str
+) -> None:
     """Under Android 13's limits, of which the kernel would offer megabytes."""
     who = "--accepted" if accepted else ""
-    needs_kernels([spec.parse("drwa-bpf", {"rate": "1mbit", "kernel": kernel})])
-    run = f"run --kernel {kernel} --scheme drwa-bpf {LINK} {who} --pcap"
+    needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
+    run = f"run --kernel {kernel} --scheme {form} {LINK} {who} --pcap"
     assert lab(run, str(tmp_path)).code == 0
     offers, scale = [], 1
     for host, _, packet in read(tmp_path):
@@ -112,11 +115,11 @@ def test_offers_64_kb_at_first(lab: Lab, tmp_path: Path, accepted: bool, kernel:
     assert max(offers) > 1 << 16
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_off_lets_go_and_on_takes_over(run: Run, kernel: str) -> None:
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_off_lets_go_and_on_takes_over(run: Run, form: str, kernel: str) -> None:
     """Of a connection under way: off within a second, on as soon as what was offered has come."""
     events = ["10s lambda=0", "13s lambda=1.25"]
-    result = run("drwa-bpf", kernel=kernel, **STEADY | {"limits": "stock", "event": events})
+    result = run(form, kernel=kernel, **STEADY | {"limits": "stock", "event": events})
     offered = result["series"]["rwnd_bytes"]
     governed, off = max(offered[50:99]), min(offered[115:129])
     assert off > 3 * governed
@@ -124,10 +127,10 @@ def test_off_lets_go_and_on_takes_over(run: Run, kernel: str) -> None:
     assert max(rtt for at, rtt in zip(sent_s, rtt_ms, strict=True) if 26 < at < 30) < 100
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("own", ["rcvbuf", "window_clamp"])
-def test_what_an_application_chose_stands(run: Run, own: str, kernel: str) -> None:
+def test_what_an_application_chose_stands(run: Run, own: str, form: str, kernel: str) -> None:
     sized = STEADY | {own: "400kB"}
-    ours = run("drwa-bpf", kernel=kernel, **sized | {"limits": "stock"})
+    ours = run(form, kernel=kernel, **sized | {"limits": "stock"})
     stock = run("stock", kernel=kernel, unpatched=True, **sized)
     assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]
