@@ -50,7 +50,7 @@ test-lines: other-kernels
 test-arch: packages
 	@kernel/lab/packages cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross libelf-dev qemu-system-arm \
 		qemu-system-x86 sparse
-	@$(LAB) machine --kernel 6.12 smp kcsan arm64
+	@$(LAB) machine --kernel 6.12 smp kcsan arm64 arm64-module
 	@$(LAB) machine --kernel 6.1 arm64
 
 mutate: packages
@@ -66,15 +66,11 @@ kernels: packages
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 
 other-kernels: packages
-	@$(LAB) kernel build --kernel 6.12 --flavour debug
-	@$(LAB) kernel build --kernel 6.12 --flavour bpf
-	@$(LAB) kernel build --kernel 6.12 --flavour module
-	@$(LAB) kernel build --kernel 6.1 --flavour all
-	@$(LAB) kernel build --kernel 5.10 --flavour drwa
-	@$(LAB) kernel build --kernel 5.10 --flavour base
-	@$(LAB) kernel build --kernel 7.3 --flavour drwa
-	@$(LAB) kernel build --kernel 7.3 --flavour base
-	@$(LAB) kernel build --kernel 7.3 --flavour bpf
+	@for kernel in '6.12 debug' '6.12 bpf' '6.12 module' '6.12 module-debug' '6.12 vendor' \
+			'6.1 base' '6.1 drwa' '6.1 bpf' '6.1 debug' '6.1 module' \
+			'5.10 base' '5.10 drwa' '7.3 base' '7.3 drwa' '7.3 bpf'; do \
+		$(LAB) kernel build --kernel $${kernel% *} --flavour $${kernel#* } || exit; \
+	done
 
 packages:
 	@kernel/lab/packages

@@ -1,21 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DRWA's BPF programs on the kernel that runs: what they do to downloads between two
-# network name spaces, which every test gets new:
-#
-#	server                                                   phone
-#	srv0  10.77.0.1, fd77::1  -- 10 Mb/s, 40 ms, 400 --  cell0  10.77.0.2, fd77::2
-#	                              packets of buffer
+# DRWA's BPF programs on the kernel that runs: what they do to the downloads of
+# selftest_common.sh.
 #
 # Usage: selftest.sh [TEST]...
 #
-# Without a name all tests run, and take about three minutes. It needs root, ip, tc
-# with netem, and beside it what `make selftest` puts there: drwa-bpf, drwa.bpf.o, and
-# tcp_drwa of the kernel's selftests. The programs see sockets of this script alone.
+# Without a name all tests run, and take about three minutes. It needs what
+# selftest_common.sh does, and beside it what `make selftest` puts there: drwa-bpf and
+# drwa.bpf.o as well. The programs see sockets of this script alone.
 # DRWA_CYCLES is how often the test named cycles attaches and detaches, DRWA_STORM_S
-# the length of the storm in seconds. With KSFT_MACHINE_SLOW=yes speed and RTT, which
-# then are the machine's, fail no test.
+# the length of the storm in seconds.
 #
 # Tests are called by name, and options are words to be split.
 # shellcheck disable=SC2086,SC2317
@@ -23,35 +18,14 @@
 tests="download ipv6 switch_off_and_on detach_lets_go so_rcvbuf no_timestamps
 	interface_goes interrupted cycles storm kernel_log"
 
-here=$(dirname "$0")
+# shellcheck source-path=SCRIPTDIR source=../tests/selftest_common.sh
+. "$(dirname "$0")/selftest_common.sh"
+
 loader=$here/drwa-bpf
-tool=$here/tcp_drwa
 pins=/sys/fs/bpf
-rate_mbit=10
-packets=400
-# RTT behind a full queue of ordinary packets
-full_us=$((packets * 1514 * 8 / rate_mbit))
-ksft_skip=4
-
-fail() { why="$why${why:+, }$*"; }
-at_least() { [ "$2" -ge "$3" ] || missed "$1" "$2, at least $3 expected"; }
-at_most() { [ "$2" -le "$3" ] || missed "$1" "$2, at most $3 expected"; }
-missed() { # what it is, what was expected
-	case $KSFT_MACHINE_SLOW$1 in
-	yes*RTT* | yes*goodput* | yes*window*) slow="$slow${slow:+, }$*" ;;
-	*) fail "$*" ;;
-	esac
-}
-
-on() { # name space, known by a process in it; command...
-	space=$1
-	shift
-	nsenter -t "$space" -n "$@"
-}
 
 bpf() { on $phone "$loader" "$@" 2>&1; }
 attach() { bpf attach --interface cell0 --cgroup $cgroup --object "$here/drwa.bpf.o" "$@"; }
-must() { "$@" || fail "failed: $*"; }
 
 # For tcp_drwa, which runs it on the phone
 set_command() { # lambda
@@ -64,69 +38,14 @@ nothing_left() { # after what
 	[ -z "$left" ] || fail "after $1 there is $left"
 }
 
-new_namespace() {
-	unshare -n sleep 1000000 &
-	space=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		[ "$(readlink /proc/self/ns/net)" = "$(readlink /proc/$space/ns/net)" ] || return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-network() {
-	new_namespace && server=$space && new_namespace && phone=$space || return 1
-	ip link add srv0 netns $server type veth peer name cell0 netns $phone || return 1
-	for end in "$server srv0 1" "$phone cell0 2"; do
-		set -- $end
-		# Packets of one segment, as the link shall serve and drop them
-		on $1 ip link set $2 gso_max_segs 1
-		on $1 ethtool -K $2 tso off gso off 2>/dev/null
-		on $1 ip link set $2 up
-		on $1 ip addr add 10.77.0.$3/24 dev $2
-		on $1 ip addr add fd77::$3/64 dev $2 nodad 2>/dev/null
-	done
-	on $server tc qdisc add dev srv0 root netem rate ${rate_mbit}mbit delay 40ms limit $packets
-}
-
-no_network() {
-	"$loader" detach 2>/dev/null
-	kill $server $phone 2>/dev/null
-	wait $server $phone 2>/dev/null
-	server=
-	phone=
-}
-
-traffic() { # options seconds [command seconds]...
-	options=$1
-	shift
-	"$tool" $options $server $phone ${address:-10.77.0.1} "$@" >"$out" 2>&1 ||
-		fail "$(tail -n 1 "$out")"
-}
-
-value() { # span name
-	number=$(sed -n "$1{s/^/ /;s/.* $2=\([0-9]*\).*/\1/p;}" "$out")
-	echo "${number:-0}"
-}
+cleanup() { "$loader" detach 2>/dev/null; }
 
 counted() { # key of cell0 in the loader's status
 	bpf status --json | sed -n "s/.*\"cell0\"[^}]*\"$1\": \([0-9]*\).*/\1/p"
 }
 
-# Two downloads of which the first two seconds do not count, without DRWA and with it
-both() { # options
-	traffic "$1" 2 true 3
-	stock_kbps=$(value 2 goodput_kbps)
-	stock_us=$(value 2 rtt_us)
-	stock_wnd=$(value 2 wnd_max)
-	at_least "goodput without DRWA, kb/s," $stock_kbps 100
-	must attach
-	traffic "$1" 2 true 3
-	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
-}
-
 governs() { # options
-	both "$1"
+	both attach "$1"
 	at_most "RTT, us," "$(value 2 rtt_us)" $((stock_us / 2))
 	at_least sockets "$(counted sockets)" 1
 	at_least rounds "$(counted rounds)" 10
@@ -134,9 +53,8 @@ governs() { # options
 }
 
 stands_aside() { # options
-	both "$1"
-	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us * 3 / 4))
-	at_least window "$(value 2 wnd_max)" $((stock_wnd * 3 / 4))
+	both attach "$1"
+	stood_aside
 }
 
 download() {
@@ -265,40 +183,24 @@ storm() {
 	governs ""
 }
 
-kernel_log() {
-	complaints=$(dmesg | tail -n "+$((log_lines + 1))" |
-		grep -E 'WARNING:|BUG|KASAN|KCSAN|UBSAN|INFO: |Oops|Call Trace' | head -n 1)
-	[ -z "$complaints" ] || fail "$complaints"
-}
-
-quit() {
-	echo "1..0 # SKIP $*"
-	exit $ksft_skip
-}
-
-cleanup() {
-	[ -z "$server" ] || no_network
+leave() {
+	cleanup
+	no_network
 	echo $$ >"$old/cgroup.procs"
 	rmdir $cgroup
 	rm -f "$out" "$out.done"
 }
 
 echo "TAP version 13"
-[ "$(id -u)" = 0 ] || quit "needs root"
-for command in ip tc nsenter unshare dmesg "$loader" "$tool"; do
-	command -v "$command" >/dev/null || quit "needs $command"
-done
+needs "$loader"
 [ ! -e $pins/drwa ] || quit "DRWA is in use here: drwa-bpf detach"
 cgroups=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/self/mounts | head -n 1)
 [ -n "$cgroups" ] || quit "no cgroup2 is mounted"
-out=$(mktemp) || quit "needs a place for files"
 old=$cgroups$(sed -n 's/^0:://p' /proc/self/cgroup)
 cgroup=$cgroups/drwa-selftest
 mkdir $cgroup || quit "cannot make $cgroup"
 echo $$ >$cgroup/cgroup.procs
-server=
-phone=
-trap cleanup EXIT
+trap leave EXIT
 trap 'exit 1' HUP INT TERM
 network || quit "cannot make name spaces with veth and netem"
 said=$(attach)
@@ -310,29 +212,8 @@ case $? in
 	exit 1
 	;;
 esac
+cleanup
 no_network
 
-log_lines=$(dmesg | wc -l)
 [ $# -gt 0 ] || set -- $tests
-echo "1..$#"
-failed=0
-count=0
-for name in "$@"; do
-	count=$((count + 1))
-	why=
-	slow=
-	address=
-	rm -f "$out.done"
-	network || fail "no network"
-	[ -n "$why" ] || "$name"
-	no_network
-	if [ -n "$why" ]; then
-		echo "not ok $count $name # $why"
-		failed=1
-	elif [ -n "$slow" ]; then
-		echo "ok $count $name # XFAIL slow machine: $slow"
-	else
-		echo "ok $count $name"
-	fi
-done
-exit $failed
+run_tests "$@"

@@ -25,6 +25,8 @@
  *
  * The knobs and counters are those of the series, from its own files.
  */
+#define pr_fmt(fmt)	KBUILD_MODNAME ": " fmt
+
 #include <linux/hashtable.h>
 #include <linux/init.h>
 #include <linux/module.h>
@@ -67,7 +69,7 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @rcv_nxt:	next byte expected when the last segment was sent, 0: never
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
  * @ssthresh:	rcv_ssthresh before
- * @own:	the application's TCP_WINDOW_CLAMP, 0: none that is known
+ * @own:	the application's TCP_WINDOW_CLAMP, 0: none
  * @rcu:	frees it
  */
 struct drwa_sock {
@@ -117,8 +119,6 @@ static struct drwa_sock *drwa_get(struct sock *sk)
 	if (!s)
 		return NULL;
 	s->sk = sk;
-	if (tcp_sk(sk)->window_clamp < tcp_full_space(sk))
-		s->own = tcp_sk(sk)->window_clamp;
 	spin_lock_bh(&drwa_table_lock);
 	hash_add_rcu(drwa_table, &s->node, (unsigned long)sk);
 	WRITE_ONCE(drwa_entries, drwa_entries + 1);
@@ -185,9 +185,12 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 		drwa_let_go(sk, s);
 		return;
 	}
-	/* The application's own is one more bound. */
-	if (tp->window_clamp < s->clamp)
-		s->own = tp->window_clamp;
+	/* Somebody else's: the kernel takes what the buffer has room for, or a segment
+	 * less. What is below that is the application's, and one more bound.
+	 */
+	if (tp->window_clamp != s->clamp)
+		s->own = tp->window_clamp + tp->advmss < tcp_full_space(sk) ?
+			 tp->window_clamp : 0;
 	if (s->own)
 		wnd = min(wnd, s->own);
 	if (tp->window_clamp == wnd && tp->rcv_ssthresh <= wnd && s->clamp == wnd)
@@ -231,9 +234,6 @@ static void drwa_connected(struct sock *sk, struct drwa_sock *s)
 
 	drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
 		       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
-	/* Without the application's, it is what the scale can tell, until now. */
-	if (tp->window_clamp < U16_MAX << tp->rx_opt.rcv_wscale)
-		s->own = tp->window_clamp;
 	/* A SYN's header says no more, whatever the buffer has room for. */
 	tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 	drwa_clamp(sk, s);
@@ -284,6 +284,7 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now_us = tcp_clock_us();
+	struct tcp_drwa_dev *dev;
 	struct drwa_sock *s;
 	u32 least;
 
@@ -304,9 +305,13 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
 	drwa_clamp(sk, s);
-	if (s->drwa.wnd && *window > s->drwa.wnd) {
-		least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
-		*window = min(*window, max(least, s->drwa.wnd));
+	least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
+	least = max(least, s->drwa.wnd);
+	if (s->drwa.wnd && *window > least) {
+		*window = least;
+		dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+		if (dev)
+			this_cpu_inc(dev->stats->count[TCP_DRWA_CAPPED]);
 	}
 unlock:
 	rcu_read_unlock();

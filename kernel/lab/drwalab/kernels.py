@@ -36,8 +36,11 @@ from drwalab.sources import (
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"
+MODULE_DIR = KERNEL_DIR / "module"
+# Beside the selftests of both
+SELFTEST_COMMON = KERNEL_DIR / "tests" / "selftest_common.sh"
 # In the tree of a kernel with modules, what the module is built of, as it lies below kernel/.
-MODULE_DIR = "drwa"
+MODULE_TREE = "drwa"
 MODULE_SOURCES = ("module", "src/include/linux", "src/include/net", "src/net/ipv4")
 
 
@@ -65,7 +68,8 @@ FLAVOURS = {
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
-    "debug": Flavour(("guest", "um", "bpf", "kunit", "lockdep", "debug")),
+    "debug": Flavour(("guest", "um", "bpf", "module", "kunit", "lockdep", "debug")),
+    "module-debug": Flavour(("guest", "um", "module", "lockdep", "debug"), patched=False),
     "smp": Flavour(
         ("guest", "qemu", "x86", "bpf", "jit", "kunit", "lockdep"),
         arch="x86_64",
@@ -79,6 +83,13 @@ FLAVOURS = {
     ),
     "arm64": Flavour(
         ("guest", "qemu", "arm64", "bpf", "jit", "kunit", "lockdep"),
+        arch="arm64",
+        image="arch/arm64/boot/Image",
+        cross="aarch64-linux-gnu-",
+    ),
+    "arm64-module": Flavour(
+        ("guest", "qemu", "arm64", "module", "lockdep"),
+        patched=False,
         arch="arm64",
         image="arch/arm64/boot/Image",
         cross="aarch64-linux-gnu-",
@@ -193,7 +204,7 @@ def _files(flavour: Flavour) -> dict[str, bytes]:
         for folder in MODULE_SOURCES:
             for path in (KERNEL_DIR / folder).iterdir():
                 if path.suffix in (".c", ".h") or path.name == "Kbuild":
-                    files[f"{MODULE_DIR}/{path.relative_to(KERNEL_DIR)}"] = path.read_bytes()
+                    files[f"{MODULE_TREE}/{path.relative_to(KERNEL_DIR)}"] = path.read_bytes()
     return dict(sorted(files.items()))
 
 
@@ -285,7 +296,7 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         if FLAVOURS[flavour].module:
             log(f"compiling {line} {flavour}: drwa.ko")
             _make(tree, ["modules"], recipe, log)
-            _make(tree, [f"M={MODULE_DIR}/module", "modules"], recipe, log)
+            _make(tree, [f"M={MODULE_TREE}/module", "modules"], recipe, log)
         elif FLAVOURS[flavour].arch != "um":
             _check_series(tree, recipe, log)
         return _install(tree, recipe)
@@ -342,7 +353,7 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
         new.mkdir()
         shutil.copy2(tree / FLAVOURS[recipe.flavour].image, new / "linux")
         if FLAVOURS[recipe.flavour].module:
-            shutil.copy2(tree / MODULE_DIR / "module" / "drwa.ko", new)
+            shutil.copy2(tree / MODULE_TREE / "module" / "drwa.ko", new)
         (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
         new.rename(home)
     kernel = _read_kernel(home)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Machines of two CPUs, emulated by qemu, that run the selftests of the series and the programs.
+"""Machines of two CPUs, emulated by qemu, that run the selftests of every form of the law.
 
 Time is real in them. What a guest of the lab cannot show, they do: races between CPUs, code patched
 while another CPU runs it, another architecture, compiled BPF programs, Debian's own kernels.
@@ -23,7 +23,14 @@ from rich.console import Console
 
 from drwalab import errors, guest, kernels
 from drwalab.guest import COMPLAINT, GuestError
-from drwalab.kernels import BPF_DIR, FLAVOURS, GUEST_DIR, KernelError
+from drwalab.kernels import (
+    BPF_DIR,
+    FLAVOURS,
+    GUEST_DIR,
+    MODULE_DIR,
+    SELFTEST_COMMON,
+    KernelError,
+)
 from drwalab.sources import KERNEL_DIR, Log, cache_dir, download_packages, get_image, locked
 
 # The least system that runs the selftests; busybox is there to turn it off.
@@ -62,12 +69,14 @@ _PC = Machine(
     "ttyS0",
     "tsc=unstable clocksource=acpi_pm",
 )
+_ARM64 = Machine(
+    "arm64", "qemu-system-aarch64", ("-machine", "virt", "-cpu", "cortex-a57"), "ttyAMA0"
+)
 MACHINES = {
     "smp": _PC,
     "kcsan": replace(_PC, tests=("series",)),
-    "arm64": Machine(
-        "arm64", "qemu-system-aarch64", ("-machine", "virt", "-cpu", "cortex-a57"), "ttyAMA0"
-    ),
+    "arm64": _ARM64,
+    "arm64-module": replace(_ARM64, tests=("module",)),
     "debian": replace(_PC, tests=("bpf",)),
     "cost": replace(
         _PC,
@@ -77,7 +86,7 @@ MACHINES = {
     ),
 }
 # By default; cost measures, and tests nothing.
-TESTED = ("smp", "kcsan", "arm64", "debian")
+TESTED = ("smp", "kcsan", "arm64", "arm64-module", "debian")
 
 
 def _root(machine: Machine, log: Log) -> Path:
@@ -134,11 +143,13 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
     programs = {
         "series": [selftests / "tcp_drwa.c", selftests / "tcp_drwa_peer.c"],
         "bpf": [selftests / "tcp_drwa.c"],
+        "module": [selftests / "tcp_drwa.c"],
         "cost": [GUEST_DIR / "machine" / "segments.c"],
     }
     scripts = {
         "series": selftests / "tcp_drwa.sh",
         "bpf": BPF_DIR / "selftest.sh",
+        "module": MODULE_DIR / "selftest.sh",
         "cost": GUEST_DIR / "machine" / "cost.sh",
     }
     for test in machine.tests:
@@ -146,7 +157,10 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         for source in programs[test]:
             gcc = [f"{cross}gcc", "-O2", "-Wall", "-static", f"-I{selftests}"]
             _run([*gcc, "-o", str(target / source.stem), str(source)])
-    if machine.tests != ("series",):
+    if {"bpf", "module"} & set(machine.tests):
+        shutil.copy(SELFTEST_COMMON, target)
+        (target / SELFTEST_COMMON.name).chmod(0o644)
+    if {"bpf", "cost"} & set(machine.tests):
         _run(
             [
                 *("make", f"--directory={BPF_DIR}", f"OUT={target}", f"CC={cross}gcc"),
@@ -185,7 +199,8 @@ def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
         _tests(machine, cross, system / "libbpf.so.1", seconds, root)
         (root / "modules").mkdir()
         for module in kernel.parent.glob("*.ko"):
-            shutil.copy(module, root / "modules")
+            own = "module" in machine.tests and module.stem == "drwa"
+            shutil.copy(module, root / ("tests" if own else "modules"))
         initrd.write(_packed(root))
     with guest.leased_cpu(threading.Event()) as cpu:
         _boot(machine, kernel, cpu, folder, progress)

@@ -85,15 +85,15 @@ print("closed", entries())
 """
 
 
-# Many that live for a few bytes, one after the other; half of them end by a reset.
-SHORT = f"""\
-{ENTRIES}
+# Many that live for a few bytes, one after the other; half of them end by a reset. It needs a
+# function entries() and a listener.
+SHORT = """\
+import socket, struct, time
 def tell():
     time.sleep(1)
     words = dict(line.split(":") for line in open("/proc/meminfo"))
     print("entries", entries(), "slab_kb", words["Slab"].split()[0], flush=True)
 RESET = struct.pack("ii", 1, 0)
-listener = socket.create_server(("127.0.0.1", 0))
 for number in range(100_001):
     client = socket.create_connection(listener.getsockname())
     server, _ = listener.accept()
@@ -293,6 +293,8 @@ def test_short_connections_take_no_memory(loader: Script) -> None:
 echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
 attach --interface lo
 cat > short.py <<'PYTHON'
+{ENTRIES}
+listener = socket.create_server(("127.0.0.1", 0))
 {SHORT}PYTHON
 python3 short.py
 """,

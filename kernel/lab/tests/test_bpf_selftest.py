@@ -7,7 +7,7 @@ import pytest
 
 from conftest import Script
 from drwalab import kernels
-from drwalab.kernels import BPF_DIR, KernelError
+from drwalab.kernels import BPF_DIR, SELFTEST_COMMON, KernelError
 from test_kselftest import Tap, compiled
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
@@ -30,7 +30,7 @@ def said(
     except KernelError as e:
         pytest.skip(str(e))
     tool = compiled("tcp_drwa", tmp_path_factory.mktemp("selftest"))
-    files = [SCRIPT, made / "drwa-bpf", made / "drwa.bpf.o", tool]
+    files = [SCRIPT, SELFTEST_COMMON, made / "drwa-bpf", made / "drwa.bpf.o", tool]
     text = f"""\
 mount -t cgroup2 none /sys/fs/cgroup
 export DRWA_CYCLES={CYCLES[request.param]} DRWA_STORM_S=0.5

@@ -130,11 +130,15 @@ def test_off_lets_go_and_on_takes_over(run: Run, form: str, kernel: str) -> None
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("own", ["rcvbuf", "window_clamp"])
 def test_what_an_application_chose_stands(run: Run, own: str, form: str, kernel: str) -> None:
-    """A clamp is one more bound to the module, and the programs leave such a socket alone."""
+    """A clamp is one more bound to the module, and the programs leave such a socket alone.
+
+    The kernel itself lifts one with the first data, up to what the window's scale can tell.
+    """
     sized = STEADY | {own: "400kB" if form == "drwa-bpf" or own == "rcvbuf" else "40kB"}
     ours = run(form, kernel=kernel, **sized | {"limits": "stock"})
     stock = run("stock", kernel=kernel, unpatched=True, **sized)
     if form == "drwa-bpf" or own == "rcvbuf":
         assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]
     else:
-        assert max(ours["series"]["rwnd_bytes"][1:]) <= 40_000
+        assert max(ours["series"]["rwnd_bytes"]) <= max(stock["series"]["rwnd_bytes"]) < 100_000
+        assert ours["goodput_mbps"] >= 0.99 * stock["goodput_mbps"]

@@ -21,6 +21,9 @@ allnoconfig:
 linux: one.o two.o
 \tcat $^ > $@
 
+modules:
+\t$(if $(M),cp $(M)/drwa.c $(M)/drwa.ko)
+
 %.o: %.c
 \t@echo "  CC      $@"
 \t@! grep -n '#error' $<
@@ -57,10 +60,12 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
     write(kernel / "lab" / "guest" / "guest.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
-    for fragment in ("um", "bpf", "kunit", "lockdep"):
+    for fragment in ("um", "bpf", "module", "kunit", "lockdep"):
         write(kernel / "lab" / "guest" / f"{fragment}.config", "")
     write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
+    for folder in kernels.MODULE_SOURCES:
+        write(kernel / folder / "drwa.c", "int law;\n")
     write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
     monkeypatch.setattr(kernels, "KERNEL_DIR", kernel)
     monkeypatch.setattr(kernels, "GUEST_DIR", kernel / "lab" / "guest")
@@ -178,6 +183,15 @@ def test_debug_adds_its_fragment(tree: Path, tmp_path: Path) -> None:
     assert build("drwa") == ("int changed;\nint two;\n", ["one.o", "two.o"])
 
 
+def test_a_module_comes_with_its_kernel(tree: Path) -> None:
+    """And is another one when its source is."""
+    kernel = kernels.build("6.12", "module", lambda _: None)
+    assert kernel.path.with_name("drwa.ko").read_text() == "int law;\n"
+    write(tree / "module" / "drwa.c", "int other;\n")
+    kernel = kernels.build("6.12", "module", lambda _: None)
+    assert kernel.path.with_name("drwa.ko").read_text() == "int other;\n"
+
+
 def test_option_that_a_line_lacks_is_no_loss(tree: Path) -> None:
     (tree / "lab" / "guest" / "um.config").write_text("CONFIG_DEBUG_ATOMIC_SLEEP=y\n")
     write(tree / ".config", "")
@@ -240,7 +254,8 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
         (
             ["--flavour", "x"],
             "lab: unknown flavour 'x': choose from "
-            "base, drwa, bpf, debug, smp, kcsan, cost, arm64\n",
+            "base, drwa, bpf, module, vendor, debug, module-debug, smp, kcsan, cost, arm64, "
+            "arm64-module\n",
         ),
     ],
 )

@@ -49,5 +49,7 @@ def test_bad_console(said: str, message: str) -> None:
 
 def test_unknown_machine(lab: Lab) -> None:
     done = lab("machine riscv")
-    message = "lab: unknown machine 'riscv': choose from smp, kcsan, arm64, debian, cost\n"
+    message = (
+        "lab: unknown machine 'riscv': choose from smp, kcsan, arm64, arm64-module, debian, cost\n"
+    )
     assert (done.code, done.err) == (2, message)

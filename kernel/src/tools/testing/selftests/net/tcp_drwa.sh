@@ -197,6 +197,8 @@ both() { # options [lambda]
 	stock_wnd=$(value 2 wnd_max)
 	at_least "goodput without DRWA, kb/s," "$stock_kbps" 100
 	is "sockets without DRWA" "$(counted sockets)" "$sockets"
+	# What is left of it in the queue
+	sleep 1
 	set_lambda cell0 "${2:-150}"
 	traffic "$1" 2 true 3
 	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
