@@ -27,6 +27,8 @@
  */
 #define pr_fmt(fmt)	KBUILD_MODNAME ": " fmt
 
+/* For get_unaligned_be32(), whose own header has moved */
+#include <linux/etherdevice.h>
 #include <linux/hashtable.h>
 #include <linux/init.h>
 #include <linux/module.h>
@@ -35,17 +37,12 @@
 #include <net/tcp.h>
 #include <trace/events/sock.h>
 #include <trace/events/tcp.h>
-#if __has_include(<linux/unaligned.h>)
-#include <linux/unaligned.h>
-#else
-#include <asm/unaligned.h>
-#endif
 
 /* A module has one init function. */
 #undef late_initcall
 #undef late_initcall_sync
-#define late_initcall(init)
-#define late_initcall_sync(init)
+#define late_initcall(init)	static initcall_t init##_type __initdata __maybe_unused = init
+#define late_initcall_sync(init)	late_initcall(init)
 #include "tcp_drwa_core.c"
 #include "tcp_drwa_sysctl.c"
 #include "tcp_drwa_proc.c"
@@ -83,6 +80,9 @@ struct drwa_sock {
 	u32 own;
 	struct rcu_head rcu;
 };
+
+/* Two cache lines */
+static_assert(sizeof(struct drwa_sock) <= 128);
 
 static DEFINE_HASHTABLE(drwa_table, 10);
 /* Serialises changes of the table; look-ups are under RCU. */
@@ -239,17 +239,37 @@ static void drwa_connected(struct sock *sk, struct drwa_sock *s)
 	drwa_clamp(sk, s);
 }
 
+/* As the series does: tcp_rcv_space_adjust() counts what is copied in the least RTT,
+ * which is less than comes in a round where the law wants a queue.
+ */
+static void drwa_grow_rcvbuf(struct sock *sk, const struct drwa_sock *s, u32 received)
+{
+	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
+	u32 wnd = s->drwa.wnd;
+	int rcvbuf;
+
+	if (!wnd || s->own || !READ_ONCE(ipv4->sysctl_tcp_moderate_rcvbuf))
+		return;
+	rcvbuf = min_t(u64, tcp_drwa_rcvbuf(sk, min(received, wnd)),
+		       tcp_drwa_rcvbuf_max(sk, wnd, READ_ONCE(ipv4->sysctl_tcp_rmem[2])));
+	if (rcvbuf > sk->sk_rcvbuf)
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+}
+
 static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
 {
 	struct tcp_drwa_dev *dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 received = tp->rcv_nxt - s->drwa.round_seq;
 
 	/* Without the sender's clock nothing would ever move the cap. */
 	if (!dev || (!s->drwa.samples && !tp->rx_opt.saw_tstamp) ||
-	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss))
+	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss)) {
 		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
-	else
-		s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+		return;
+	}
+	s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+	drwa_grow_rcvbuf(sk, s, received);
 }
 
 /* RTT of a segment that is being received, as the peer's echo has it, us */

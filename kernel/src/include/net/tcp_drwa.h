@@ -83,6 +83,8 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us);
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss);
+u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window);
+int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max);
 
 #ifdef CONFIG_TCP_DRWA
 

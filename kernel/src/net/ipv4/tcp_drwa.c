@@ -134,33 +134,9 @@ void __tcp_drwa_connected(struct sock *sk)
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 }
 
-/* Buffer for a window: twice that, so that what waits behind a lost segment
- * leaves room for as much, and some cushion, as tcp_rcv_space_adjust() has it.
- */
-static u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window)
-{
-	window = min_t(u32, window, TCP_DRWA_RMEM_MAX / 2);
-	return tcp_drwa_space_from_win(sk, 2 * window + 16 * tcp_sk(sk)->advmss);
-}
-
-/**
- * __tcp_drwa_rmem_max() - how far the buffer of a governed socket may grow
- * @sk:		socket
- * @rmem_max:	tcp_rmem[2]
- *
- * An application that pauses leaves the buffer full. What it does not leave to
- * other connections is bounded as without DRWA, or by what the link needs.
- */
 int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max)
 {
-	u64 bound = TCP_DRWA_RMEM_MAX;
-	u32 wnd = tcp_sk(sk)->drwa.wnd;
-
-	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
-		return rmem_max;
-	if (wnd)
-		bound = min_t(u64, bound, tcp_drwa_rcvbuf(sk, wnd));
-	return max_t(int, rmem_max, bound);
+	return tcp_drwa_rcvbuf_max(sk, tcp_sk(sk)->drwa.wnd, rmem_max);
 }
 
 /* tcp_rcv_space_adjust() counts what is copied in the least RTT, which is less

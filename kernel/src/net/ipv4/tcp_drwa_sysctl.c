@@ -188,6 +188,40 @@ bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 	return true;
 }
 
+/**
+ * tcp_drwa_rcvbuf() - buffer for a window
+ * @sk:		socket
+ * @window:	bytes
+ *
+ * Return: room for twice that, so that what waits behind a lost segment leaves
+ * room for as much, and some cushion, as tcp_rcv_space_adjust() has it.
+ */
+u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window)
+{
+	window = min_t(u32, window, TCP_DRWA_RMEM_MAX / 2);
+	return tcp_drwa_space_from_win(sk, 2 * window + 16 * tcp_sk(sk)->advmss);
+}
+
+/**
+ * tcp_drwa_rcvbuf_max() - how far the buffer of a governed socket may grow
+ * @sk:		socket
+ * @wnd:	its target, 0: none yet
+ * @rmem_max:	tcp_rmem[2]
+ *
+ * An application that pauses leaves the buffer full. What it does not leave to
+ * other connections is bounded as without DRWA, or by what the link needs.
+ */
+int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max)
+{
+	u64 bound = TCP_DRWA_RMEM_MAX;
+
+	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
+		return rmem_max;
+	if (wnd)
+		bound = min_t(u64, bound, tcp_drwa_rcvbuf(sk, wnd));
+	return max_t(int, rmem_max, bound);
+}
+
 static void tcp_drwa_set_lambda(struct tcp_drwa_dev *dev, int lambda)
 {
 	mutex_lock(&tcp_drwa_lock);
