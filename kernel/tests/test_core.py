@@ -316,6 +316,24 @@ def test_three_quarters_behind_a_queue_are_a_rivals(part: int, q_us: int, rivals
     assert rivals == (law.phase == HOLD)
 
 
+@pytest.mark.parametrize(("idle_us", "rivals"), [(60_000_000, False), (0, True)])
+def test_what_came_while_nobody_counted_is_no_rivals(idle_us: int, rivals: bool) -> None:
+    """Such as what a download by QUIC brought that is over, or this connection itself at λ = 0."""
+    first = Law(DELAY, 125)
+    rounds_of(first, 50_000, 7, 20_000, 40)
+    law = Law(DELAY, 125, first.link)
+    law.now_us = first.now_us + idle_us
+    law.link.came += 10_000_000
+    rounds_of(law, 50_000, 7, 20_000, 3)
+    while law.phase != HOLD:
+        rounds_of(law, 110_000, 60_007, 20_000)
+    seen = False
+    for _ in range(12):
+        rounds_of(law, 110_000, 60_007, 20_000)
+        seen |= law.rival
+    assert seen == rivals
+
+
 def test_a_trickle_is_no_rival() -> None:
     """Less than 2^14 bytes a second is no download, whatever part of a slow link it is."""
     for others, rivals in ((14_000, False), (20_000, True)):

@@ -427,7 +427,8 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us, b
 }
 
 /* Counts what comes over the queue, once a second and in four RTTs; @all is what
- * came so far, whosever it is.
+ * came so far, whosever it is. Nobody counted for most of twice that time: what came
+ * then tells nothing of now.
  */
 static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcvd, u32 all)
 {
@@ -441,7 +442,8 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 	came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
 	others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
-	if (others < elapsed_us >> LINK_RIVAL_MIN_SHIFT)
+	if (others < elapsed_us >> LINK_RIVAL_MIN_SHIFT ||
+	    (elapsed_us >> (DRWA_SECOND_SHIFT + 1) && elapsed_us / 8 >= rtt_us))
 		others = 0;
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->counted_us, now_us);

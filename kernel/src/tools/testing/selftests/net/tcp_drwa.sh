@@ -185,13 +185,13 @@ value() { # span name
 	echo "${number:-0}"
 }
 
-# Two downloads of which the first two seconds do not count, without DRWA and with
+# Two downloads of which the first four seconds do not count, without DRWA and with
 # it. The results of the first stay in stock_kbps, stock_us and stock_wnd.
 both() { # options [lambda]
 	set_lambda cell0 0
 	sockets=$(counted sockets)
 	capped=$(counted capped)
-	traffic "$1" 2 true 3
+	traffic "$1" 4 true 3
 	stock_kbps=$(value 2 goodput_kbps)
 	stock_us=$(value 2 rtt_us)
 	stock_wnd=$(value 2 wnd_max)
@@ -200,7 +200,7 @@ both() { # options [lambda]
 	# What is left of it in the queue
 	sleep 1
 	set_lambda cell0 "${2:-150}"
-	traffic "$1" 2 true 3
+	traffic "$1" 4 true 3
 	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 94 / 100))
 }
 
