@@ -33,6 +33,7 @@ ADB_TIMEOUT_S = 60
 # Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
 QUESTIONS = """\
 echo "kernel=$(uname -r)"
+[ ! -d /sys/module/drwa ] || echo vendor_module=drwa
 for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
     [ -e "$knob" ] || continue
     echo knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob" "${knob%lambda}queue" 2>/dev/null)
@@ -64,15 +65,17 @@ def examine(
     progress: Progress,
 ) -> list[Finding]:
     findings = [_patches(project, repository) for project, repository in opened]
+    vendor_module = None
     if trees.aosp_folder is not None:
         makefiles = _read_makefiles(trees.aosp_folder)
         findings += _product(trees.aosp_folder, makefiles, host)
         if host == "A":
             findings.append(_module(trees.aosp_folder, makefiles))
-        findings += _prebuilt_kernels(makefiles)
+        vendor_module = _vendor_module(makefiles)
+        findings += [vendor_module] if vendor_module else _prebuilt_kernels(makefiles)
         if (trees.aosp_folder / PLACE).is_dir():
             findings += _graph(trees, makefiles, progress)
-    if trees.kernel_folder is not None or trees.aosp_folder is not None:
+    if vendor_module is None and (trees.kernel_folder or trees.aosp_folder):
         findings.append(_option(trees, host))
     if adb is not None:
         findings += phone(ask_phone(adb), host)
@@ -118,8 +121,12 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
         )
     product = f"{PLACE}/device/product/{'drwa' if host == 'A' else 'drwa_service'}.mk"
     board = f"{PLACE}/device/product/BoardConfigDrwa.mk"
-    for verb, makefile in ("inherits", product), ("includes", board):
-        uses = list(_search(makefiles, rf"\b{re.escape(makefile)}\b"))
+    either = rf"{PLACE}/device/product/BoardConfigDrwa(Module)?\.mk"
+    for verb, makefile, pattern in (
+        ("inherits", product, re.escape(product)),
+        ("includes", board, either),
+    ):
+        uses = list(_search(makefiles, rf"\b{pattern}\b"))
         if uses:
             yield Finding(GOOD, f"{', '.join(uses)} {verb} {makefile}")
             continue
@@ -185,6 +192,13 @@ def _module(aosp: Path, makefiles: dict[str, list[str]]) -> Finding:
             "sync it, or use --host B",
         )
     return Finding(GOOD, f"no product lists Google's modules, so {MODULE} is built from source")
+
+
+def _vendor_module(makefiles: dict[str, list[str]]) -> Finding | None:
+    """Of a board that ships drwa.ko, whose kernel then needs nothing."""
+    for place in _search(makefiles, r"^[^#]*(BoardConfigDrwaModule\.mk|/drwa\.ko\b)"):
+        return Finding(GOOD, f"{place} ships drwa.ko, for a kernel without the series")
+    return None
 
 
 def _prebuilt_kernels(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
@@ -286,8 +300,9 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
     if knobs := found.get("knob"):
         words = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]
         on = [_describe(*each) for each in words if each[1] != "0"]
+        source = " from drwa.ko" if "vendor_module" in found else ""
         yield Finding(
-            GOOD, f"phone: kernel {kernel} has the knob; on: {', '.join(on) or 'nowhere'}"
+            GOOD, f"phone: kernel {kernel} has the knob{source}; on: {', '.join(on) or 'nowhere'}"
         )
         if any(len(each) < 3 for each in words):
             yield Finding(
@@ -341,7 +356,8 @@ def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
         return Finding(
             BAD,
             without + programs,
-            f"it is not the patched one, or lacks {OPTION}=y: flash boot and modules, see above",
+            f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and modules, "
+            "see above",
         )
     if "programs are attached" in said:
         return Finding(GOOD, f"{without}; the module's programs are attached")

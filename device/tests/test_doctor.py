@@ -190,6 +190,19 @@ def test_host_b_needs_no_module(world: World) -> None:
     assert bad(world, "--host", "B") == []
 
 
+def test_a_vendor_module_needs_nothing_of_the_kernel(world: World) -> None:
+    """Which is a prebuilt then, and not configured for DRWA."""
+    fragment_not_merged(world)
+    write(
+        world.top / PHONE / "BoardConfig.mk",
+        "TARGET_PREBUILT_KERNEL := Image.gz\n"
+        "DRWA_KERNEL_MODULE := device/phone-kernel/drwa.ko\n"
+        f"include {PRODUCT}/BoardConfigDrwaModule.mk\n",
+    )
+    assert bad(world) == []
+    assert "BoardConfig.mk:2 ships drwa.ko" in world.drwa("doctor").out
+
+
 def test_a_missing_module_is_a_prebuilt_one(world: World) -> None:
     shutil.rmtree(world.top / MODULE)
     found = [each["what"] for each in bad(world)]
@@ -326,7 +339,9 @@ def test_googles_module_is_no_matter_for_host_b() -> None:
 
 
 def test_where_it_is_on_is_told() -> None:
-    assert "on: rmnet_data0 125" in next(doctor.phone(GOOD, "A")).what
+    assert "has the knob; on: rmnet_data0 125" in next(doctor.phone(GOOD, "A")).what
+    loaded = next(doctor.phone("vendor_module=drwa\n" + GOOD, "B")).what
+    assert "has the knob from drwa.ko; on: rmnet_data0 125" in loaded
 
 
 def test_no_phone(world: World) -> None:

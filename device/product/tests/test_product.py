@@ -26,6 +26,8 @@ $(eval include $(1))
 endef
 """
 SHOWN = (
+    "BOARD_VENDOR_KERNEL_MODULES",
+    "BOARD_VENDOR_KERNEL_MODULES_LOAD",
     "DEVICE_PRODUCT_COMPATIBILITY_MATRIX_FILE",
     "KERNEL_CONFIG_OVERRIDE",
     "PRODUCT_MODULE_BUILD_FROM_SOURCE",
@@ -76,6 +78,7 @@ def inherit(name: str) -> str:
 
 
 BOARD = f"include {CHECKOUT}/device/product/BoardConfigDrwa.mk"
+MODULE_BOARD = f"include {CHECKOUT}/device/product/BoardConfigDrwaModule.mk"
 
 
 @pytest.mark.parametrize("tool", MAKES)
@@ -163,6 +166,33 @@ def test_board_with_a_built_kernel(tree: Path, tool: str) -> None:
     assert evaluate(tree, tool, BOARD) == {
         "SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS": [f"{CHECKOUT}/sepolicy/private"]
     }
+
+
+@pytest.mark.parametrize("tool", MAKES)
+@pytest.mark.parametrize("listed", [True, False])
+def test_board_with_a_vendor_module(tree: Path, tool: str, listed: bool) -> None:
+    """Which loads with the rest: a board without a list loads all."""
+    ours = "device/phone-kernel/drwa.ko"
+    (tree / ours).parent.mkdir(parents=True)
+    (tree / ours).touch()
+    board = "BOARD_VENDOR_KERNEL_MODULES := x/wlan.ko x/test.ko\n"
+    if listed:
+        board += "BOARD_VENDOR_KERNEL_MODULES_LOAD := x/wlan.ko\n"
+    board += f"DRWA_KERNEL_MODULE := {ours}\n{MODULE_BOARD}"
+    expected = {
+        "SYSTEM_EXT_PRIVATE_SEPOLICY_DIRS": [f"{CHECKOUT}/sepolicy/private"],
+        "BOARD_VENDOR_KERNEL_MODULES": ["x/wlan.ko", "x/test.ko", ours],
+    }
+    if listed:
+        expected["BOARD_VENDOR_KERNEL_MODULES_LOAD"] = ["x/wlan.ko", ours]
+    assert evaluate(tree, tool, board) == expected
+
+
+@pytest.mark.parametrize("tool", MAKES)
+def test_board_without_its_vendor_module(tree: Path, tool: str) -> None:
+    done = run(tree, tool, f"DRWA_KERNEL_MODULE := device/none.ko\n{MODULE_BOARD}")
+    assert done.returncode != 0
+    assert "DRWA_KERNEL_MODULE is no file: 'device/none.ko'" in done.stderr + done.stdout
 
 
 @pytest.mark.parametrize("tool", MAKES)
