@@ -356,8 +356,8 @@ def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
         return Finding(
             BAD,
             without + programs,
-            f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and modules, "
-            "see above",
+            f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and "
+            "modules, see above",
         )
     if "programs are attached" in said:
         return Finding(GOOD, f"{without}; the module's programs are attached")
