@@ -5,6 +5,7 @@ import re
 import sys
 import time
 from dataclasses import asdict, replace
+from itertools import product
 from json import dumps as dump_json
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +15,7 @@ from typer.exceptions import TyperException
 
 from drwalab import cases, compare, errors, ltelink, output, pool, results, schemes, spec, units
 from drwalab import traces as link_traces
+from drwalab import uplink as uplinks
 from drwalab.campaign import campaign
 from drwalab.cost import cost
 from drwalab.demo import demo
@@ -256,6 +258,93 @@ def run(
     uplink_buffer: Annotated[
         str | None, _option("Uplink queue, like --buffer.", "SIZE", "--uplink-buffer")
     ] = None,
+    uplink_scheme: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--uplink-scheme",
+            metavar="NAME",
+            help="Give the phone a modem with a queue of its own, and this in front of it: "
+            + ", ".join(uplinks.SCHEMES)
+            + f". Default with --firmware or --grant: {DEFAULTS['uplink-scheme']}. Repeat it for "
+            "several runs over the same link.",
+        ),
+    ] = None,
+    uplink_target: Annotated[
+        str | None,
+        _option(
+            "Delay in the modem that " + " and ".join(uplinks.WITH_TARGET) + " aim at, each unless "
+            "given at its own.",
+            "TIME",
+            "--uplink-target",
+        ),
+    ] = None,
+    firmware: Annotated[
+        str | None,
+        _option(
+            "What the modem takes before it stops the phone's qdisc, in bytes of IP packets; it "
+            "goes on when an eighth has left.",
+            "SIZE",
+            "--firmware",
+        ),
+    ] = None,
+    grant: Annotated[
+        str | None,
+        _option(
+            "A packet that finds the modem empty waits this long for the base station's grant.",
+            "TIME",
+            "--grant",
+        ),
+    ] = None,
+    grant_report: Annotated[
+        str | None,
+        _option(
+            "Grants are for what the modem reported, one --grant before; it reports this often, "
+            "such as 5ms. Else they last while it has something.",
+            "TIME",
+            "--grant-report",
+        ),
+    ] = None,
+    uplink_loss: Annotated[
+        str | None,
+        _option("Random loss on the way up, behind the radio.", "PERCENT", "--uplink-loss"),
+    ] = None,
+    downlink_ack_thin: Annotated[
+        str | None,
+        _option("Like --ack-thin, of an upload's ACKs.", "N", "--downlink-ack-thin"),
+    ] = None,
+    uploads: Annotated[
+        str | None, _option("Bulk uploads in parallel, as --upload is one.", "NUMBER", "--uploads")
+    ] = None,
+    upload_kind: Annotated[
+        str | None,
+        _option(
+            "What uploads are sent over: tcp; quic, UDP with CUBIC of its own.",
+            "KIND",
+            "--upload-kind",
+        ),
+    ] = None,
+    upload_cc: Annotated[
+        str | None,
+        _option("The phone's congestion control, of those of --cc.", "NAME", "--upload-cc"),
+    ] = None,
+    upload_lie: Annotated[
+        str | None,
+        _option(
+            "But for 100 ms in 4 s, the timestamps of an upload's server claim that what it "
+            "acknowledges came so much earlier than it did, or later when negative.",
+            "TIME",
+            "--upload-lie",
+        ),
+    ] = None,
+    probe_kind: Annotated[
+        str | None,
+        _option(
+            "What probes get back: echo, their own bytes; opaque, others, so that nothing on the "
+            "way can tell what was answered.",
+            "KIND",
+            "--probe-kind",
+        ),
+    ] = None,
     rcvbuf: Annotated[
         str | None,
         _option(
@@ -398,6 +487,17 @@ def run(
         "uplink-rate": uplink_rate,
         "uplink-trace": uplink_trace,
         "uplink-buffer": uplink_buffer,
+        "uplink-target": uplink_target,
+        "firmware": firmware,
+        "grant": grant,
+        "grant-report": grant_report,
+        "uplink-loss": uplink_loss,
+        "downlink-ack-thin": downlink_ack_thin,
+        "uploads": uploads,
+        "upload-kind": upload_kind,
+        "upload-cc": upload_cc,
+        "upload-lie": upload_lie,
+        "probe-kind": probe_kind,
         "rcvbuf": rcvbuf,
         "window-clamp": window_clamp,
         "mss": mss,
@@ -417,7 +517,10 @@ def run(
         "seed": seed,
     }
     with errors.reported():
-        specs = [spec.parse(name, given) for name in scheme]
+        ups: list[str | None] = [*uplink_scheme] if uplink_scheme else [None]
+        specs = [
+            spec.parse(name, given | {"uplink-scheme": up}) for name, up in product(scheme, ups)
+        ]
         if lambda_ is not None and not any(s.scheme.uses_drwa for s in specs):
             raise SpecError("--lambda: none of the schemes is drwa or a form of it")
         if limits is not None and not any(s.scheme.uses_drwa for s in specs):

@@ -20,6 +20,7 @@ from random import Random
 from drwalab import units
 from drwalab.schemes import Limits
 from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, SECONDS, Event, Link, RunSpec
+from drwalab.uplink import Uplink
 
 CONF = "/proc/sys/net/ipv4/conf"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
@@ -227,11 +228,12 @@ def _propagation(verb: str, spec: RunSpec, base_rtt_us: int, loss_ppm: int) -> l
     down = base_rtt_us // 2
     netem = "root netem limit 1000000"
     harm = f" loss {units.show_percent(loss_ppm)}" if loss_ppm else ""
+    lost = f" loss {units.show_percent(spec.uplink_loss_ppm)}" if spec.uplink_loss_ppm else ""
     if spec.duplicate_ppm:
         harm += f" duplicate {units.show_percent(spec.duplicate_ppm)}"
     return [
         f"tc -n server qdisc {verb} dev srv0 {netem} delay {down}us{harm}",
-        f"tc -n router qdisc {verb} dev net0 {netem} delay {base_rtt_us - down}us",
+        f"tc -n router qdisc {verb} dev net0 {netem} delay {base_rtt_us - down}us{lost}",
     ]
 
 
@@ -252,6 +254,8 @@ def agent_spec(spec: RunSpec) -> str:
         up = Link(UNLIMITED_BPS, None, units.parse_bytes(DEFAULTS["uplink-buffer"]))
     if up:
         lines.append(_link("up", up))
+    if spec.uplink:
+        lines += _modem(spec, spec.uplink)
     if spec.has_second_link:
         lines.append(_link("second", spec.down))
     if spec.behind_modem:
@@ -267,12 +271,16 @@ def agent_spec(spec: RunSpec) -> str:
             # All of the RTT but a millisecond.
             f"lie_ms {max(1, spec.base_rtt_us // 1000 - 1)}",
         ]
+    if spec.upload_lie_ms:
+        lines.append(f"upload_lie_ms {spec.upload_lie_ms}")
     if spec.gro_us is not None:
         lines.append(f"gro_us {spec.gro_us}")
     if spec.promotion:
         lines.append(f"promotion_us {spec.promotion.wake_us}")
         lines.append(f"idle_us {spec.promotion.idle_us}")
     lines += [f"reorder_ppm {spec.reorder_ppm}", f"ack_thin {spec.ack_thin}"]
+    if spec.downlink_ack_thin:
+        lines.append(f"down_ack_thin {spec.downlink_ack_thin}")
     if spec.aqm:
         packets = max(1, spec.down.buffer_bytes // PACKET_BYTES)
         lines.append(
@@ -290,13 +298,62 @@ def agent_spec(spec: RunSpec) -> str:
         "mptcp": spec.sockets.mptcp,
         "accepted": spec.sockets.accepted,
         "keep_alive": spec.keep_alive,
-        "upload": spec.upload,
         "ipv6": spec.ipv6,
         "pcap": spec.pcap_dir is not None,
+        "opaque_probes": spec.probe_kind == "opaque",
     }
     lines += [name for name, given in flags.items() if given]
+    if spec.uploads:
+        lines += [f"uploads {spec.uploads} {spec.upload_kind}", f"phone_cc {spec.upload_cc}"]
     lines += _events(spec)
     return "\n".join(lines) + "\n"
+
+
+# As a phone's interface has it, txqueuelen.
+TX_QUEUE_PACKETS = 1000
+# rmnet_sch's: skb->priority 6 to 8 have bands of their own, all else has the last one.
+RMNET_PRIOMAP = "3 3 3 3 3 3 0 1 2 3 3 3 3 3 3 3"
+# QCUT-D's bound in the paper; QCUT-B's, as many bytes at 5 Mb/s.
+QCUT_TARGET_US = 20_000
+QCUT_BYTES = 12_500
+# Attributes of labgate, and of drwa_up.
+LABGATE_BYTES, LABGATE_TARGET = 1, 2
+DRWA_UP_TARGET = 1
+
+
+def _modem(spec: RunSpec, uplink: Uplink) -> list[str]:
+    """The modem, the phone's qdisc in front of it, and what that one has as a child."""
+    lines = [f"modem {uplink.firmware_bytes} {uplink.grant_us} {uplink.report_us or 0}"]
+    child = "tc -n phone qdisc replace dev rmnet0 parent"
+    pfifo = f"pfifo limit {TX_QUEUE_PACKETS}"
+    match uplink.scheme:
+        case "pfifo":
+            commands = [f"{child} 1:1 handle 2: {pfifo}"]
+        case "rmnet":
+            commands = [f"{child} 1:1 handle 2: prio bands 4 priomap {RMNET_PRIOMAP}"]
+            commands += [f"{child} 2:{band} {pfifo}" for band in range(1, 5)]
+        case "fq_codel":
+            commands = [f"{child} 1:1 handle 2: fq_codel"]
+        case _:
+            commands = [f"{child} 2:1 fq_codel"]
+            lines.append(_gate(spec, uplink))
+    return [*lines, f"phone_child {' && '.join(commands)}"]
+
+
+def _gate(spec: RunSpec, uplink: Uplink) -> str:
+    """The spec's line for a gate that tc does not know: its kind and attributes."""
+    match uplink.scheme:
+        case "autorate":
+            assert spec.up is not None
+            rate = spec.up.trace.mean_bps if spec.up.trace else spec.up.rate_bps
+            return f"autorate {round(rate or 0)}"
+        case "qcut-b":
+            return f"gate labgate {LABGATE_BYTES}={QCUT_BYTES}"
+        case "qcut-d":
+            return f"gate labgate {LABGATE_TARGET}={uplink.target_us or QCUT_TARGET_US}"
+        case _:
+            option = "" if uplink.target_us is None else f" {DRWA_UP_TARGET}={uplink.target_us}"
+            return f"gate drwa_up{option}"
 
 
 def _objects(spec: RunSpec) -> list[str]:

@@ -37,6 +37,10 @@ def _rtt(key: str) -> Callable[[Result], str]:
     return lambda result: number(result["rtt_ms"][key], 0)
 
 
+def _up(key: str) -> Callable[[Result], str]:
+    return lambda result: number(result["up_ms"][key], 0)
+
+
 def _of_idle(key: str) -> Callable[[Result], str]:
     return lambda result: number(of_idle(result, key), 2)
 
@@ -69,6 +73,13 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
         lambda r: number(r["upload_goodput_mbps"], 2),
         lambda r: bool(r["config"]["upload"]),
     ),
+    ("Up p50\nms", _up("p50"), lambda r: bool(r["config"]["uplink"])),
+    ("Up p95\nms", _up("p95"), lambda r: bool(r["config"]["uplink"])),
+    (
+        "Firmware\nmean kB",
+        lambda r: number(r["firmware"]["mean_bytes"] / 1e3),
+        lambda r: r["firmware"] is not None,
+    ),
     (
         "Neighbours\nMb/s",
         lambda r: " ".join(number(n["goodput_mbps"], 2) for n in r["neighbours"]),
@@ -89,6 +100,9 @@ def link_label(result: Result) -> str:
     config = result["config"]
     rate = config["rate_bps"]
     link = config["trace"] if rate is None else f"{rate / 1e6:g} Mb/s"
+    if config["uplink"]:
+        rate = config["uplink_rate_bps"]
+        link += f" / {config['uplink_trace'] if rate is None else f'{rate / 1e6:g} Mb/s'}"
     return f"{link}, {config['base_rtt_ms']:g} ms"
 
 

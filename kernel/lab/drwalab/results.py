@@ -19,6 +19,7 @@ import numpy.typing as npt
 from drwalab import __version__
 from drwalab.kernels import Kernel
 from drwalab.spec import SAMPLE_US, Link, Neighbour, RunSpec
+from drwalab.uplink import Uplink
 
 SCHEMA = "drwa-lab-run/2"
 
@@ -38,6 +39,8 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
     counters = tcp_counters((folder / "netstat").read_text())
     probes = delays(records, spec.duration_us)
+    uploaded, uploads = _uploads(records, spec)
+    firmware, firmware_bytes = _firmware(records, spec)
     return {
         "schema": SCHEMA,
         "name": spec.name,
@@ -49,6 +52,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "config": _config(spec),
         "goodput_mbps": round(int(received.sum()) * 8 / spec.duration_us, 6),
         "rtt_ms": _rtt(records, probes),
+        "up_ms": _statistics(_way_up(records)[:, 1] / 1e3, (50, 95, 99)),
         "flows": flows,
         "jain": jain(received[_first_with_all(spec) :].sum(axis=0)),
         "objects": _objects(records, spec),
@@ -56,7 +60,9 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
         "utilisation": round(delivered / float(capacity.sum()), 6) if capacity.any() else None,
         "retransmits": sum(flow["retransmits"] for flow in flows),
         "zero_windows": counters["TCPToZeroWindowAdv"],
-        "upload_goodput_mbps": _upload(records, spec),
+        "upload_goodput_mbps": _sum_mbps(uploaded, spec),
+        "uploads": uploads,
+        "firmware": firmware,
         "neighbours": neighbours,
         "fair_share": fair_share(received, others, spec),
         "queue_drops": drops,
@@ -68,10 +74,16 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             "neighbour_goodput_mbps": [_rounded(each * 8 / SAMPLE_US, 4) for each in others.T],
             "rwnd_bytes": [int(x) for x in rwnd_bytes.sum(axis=1)],
             "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
+            "upload_goodput_mbps": [_rounded(each * 8 / SAMPLE_US, 4) for each in uploaded.T],
+            "firmware_bytes": firmware_bytes,
             "rtt": {
                 "t_s": _rounded(probes[:, 0] / 1e6, 6),
                 "ms": _rounded(probes[:, 1] / 1e3, 3),
                 "lost_t_s": _rounded(probes[probes[:, 2] == 0, 0] / 1e6, 6),
+            },
+            "up": {
+                "t_s": _rounded(_way_up(records)[:, 0] / 1e6, 6),
+                "ms": _rounded(_way_up(records)[:, 1] / 1e3, 3),
             },
         },
         "drwa": _rounds(folder / "trace", records, start_us),
@@ -146,6 +158,7 @@ def read_raw(path: Path) -> Records:
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
     widths = {"p": 3, "l": 2, "n": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
+    widths |= {"u": 3, "x": 3, "y": 2, "m": 3}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -182,7 +195,15 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "reader": str(spec.reader),
         "sockets": shlex.join(spec.sockets.words()),
         "duration_s": spec.duration_us / 1e6,
-        "upload": spec.upload,
+        "upload": spec.uploads > 0,
+        "uploads": spec.uploads,
+        "upload_kind": spec.upload_kind if spec.uploads else None,
+        "upload_cc": spec.upload_cc if spec.uploads and spec.upload_kind == "tcp" else None,
+        "upload_lie_ms": spec.upload_lie_ms or None,
+        "uplink": _uplink(spec.uplink),
+        "uplink_loss": spec.uplink_loss_ppm / 1e6,
+        "downlink_ack_thin": spec.downlink_ack_thin or None,
+        "probe_kind": spec.probe_kind,
         "objects": list(spec.object_bytes),
         "keep_alive": spec.keep_alive,
         "arrival": spec.arrival,
@@ -196,6 +217,18 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "gro_ms": _or_none(spec.gro_us, 1000),
         "tso": spec.tso,
         "ipv6": spec.ipv6,
+    }
+
+
+def _uplink(uplink: Uplink | None) -> dict[str, Any] | None:
+    if uplink is None:
+        return None
+    return {
+        "scheme": uplink.scheme,
+        "target_ms": _or_none(uplink.target_us, 1000),
+        "firmware_bytes": uplink.firmware_bytes,
+        "grant_ms": uplink.grant_us / 1e3,
+        "report_ms": _or_none(uplink.report_us, 1000),
     }
 
 
@@ -364,10 +397,42 @@ def _fct(times_ms: npt.NDArray[np.float64]) -> dict[str, Any]:
     return {"mean_fct_ms": stats["mean"], "p95_fct_ms": stats["p95"]}
 
 
-def _upload(records: Records, spec: RunSpec) -> float | None:
-    if not spec.upload:
+def _uploads(records: Records, spec: RunSpec) -> tuple[npt.NDArray[np.int64], list[dict[str, Any]]]:
+    """Bytes received per interval (row) and upload; and each one's totals."""
+    intervals = spec.duration_us // SAMPLE_US
+    samples = records["x"].reshape(intervals, spec.uploads, 3)
+    totals = [
+        {"goodput_mbps": round(int(total) * 8 / spec.duration_us, 6), "retransmits": int(lost)}
+        for _, total, lost in records["u"]
+    ]
+    return np.diff(samples[:, :, 2], axis=0, prepend=0), totals
+
+
+def _sum_mbps(received: npt.NDArray[np.int64], spec: RunSpec) -> float | None:
+    if not received.shape[1]:
         return None
-    return round(int(records["u"][0, 0]) * 8 / spec.duration_us, 6)
+    return round(int(received.sum()) * 8 / spec.duration_us, 6)
+
+
+def _way_up(records: Records) -> npt.NDArray[np.int64]:
+    """Of each answered probe, by its number: when it was sent, and the time of its way up, us."""
+    _, answered, up = np.intersect1d(
+        records["p"][:, 2], records["y"][:, 0], assume_unique=True, return_indices=True
+    )
+    return np.column_stack([records["p"][answered, 0], records["y"][up, 1]])
+
+
+def _firmware(records: Records, spec: RunSpec) -> tuple[dict[str, Any] | None, list[int] | None]:
+    """What was in the modem: mean and most over the run; and the mean of each interval."""
+    if not spec.uplink:
+        return None, None
+    samples = records["m"]
+    means = np.diff(samples[:, 1]) / (SAMPLE_US * 1000)
+    totals = {
+        "mean_bytes": round(float(means.mean()), 1),
+        "max_bytes": int(samples[-1, 2]),
+    }
+    return totals, [round(float(x)) for x in means]
 
 
 def _capacity_bytes(spec: RunSpec, link: Link) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ from drwalab import schemes, traces, units
 from drwalab.schemes import Scheme
 from drwalab.sources import read_lines
 from drwalab.traces import Trace
+from drwalab.uplink import PROBE_KINDS, SCHEMES, UPLOAD_KINDS, WITH_TARGET, Uplink
 
 CONGESTION_CONTROLS = (
     "cubic",
@@ -41,6 +42,7 @@ MAX_OBJECTS = 32
 MAX_EVENTS = 64
 MAX_ACK_THIN = 1000
 MAX_NEIGHBOURS = 8
+MAX_UPLOADS = 32
 MAX_CLOCK_PPM = 10_000
 MAX_CLOCK_TICK_MS = 1000
 # Their steps, in lablink.
@@ -55,6 +57,13 @@ DEFAULTS: dict[str, Any] = {
     "base-rtt": "50ms",
     "buffer": "1500kB",
     "uplink-buffer": "300kB",
+    "uplink-scheme": "pfifo",
+    "firmware": "600kB",
+    "grant": "8ms",
+    "uploads": 1,
+    "upload-kind": "tcp",
+    "upload-cc": "cubic",
+    "probe-kind": "echo",
     "flows": 1,
     "duration": "60s",
     "cc": "cubic",
@@ -265,12 +274,19 @@ class RunSpec:
     reader: Reader
     sockets: Sockets
     duration_us: int
-    upload: bool
+    uploads: int
+    upload_kind: str
+    upload_cc: str
+    upload_lie_ms: int
+    uplink: Uplink | None
+    uplink_loss_ppm: int
+    downlink_ack_thin: int
     object_bytes: tuple[int, ...]
     keep_alive: bool
     arrival: str
     think_us: int
     probe_us: int
+    probe_kind: str
     events: tuple[Event, ...]
     neighbours: tuple[Neighbour, ...]
     second: str | None
@@ -302,7 +318,7 @@ class RunSpec:
         """Whether the link has to translate the server's timestamps."""
         changes = any(event.what in ("clock", "timestamps") for event in self.events)
         lies = any(neighbour.kind == "liar" for neighbour in self.neighbours)
-        return changes or lies or self.clock != Clock()
+        return bool(changes or lies or self.upload_lie_ms or self.clock != Clock())
 
     def idle(self) -> "RunSpec":
         """This link with nothing on it but probes, whatever the phone, the load and the seed are.
@@ -320,7 +336,14 @@ class RunSpec:
             flow_gap_us=0,
             reader=Reader(DEFAULTS["reader"]),
             sockets=_PLAIN_SOCKETS,
-            upload=False,
+            uploads=0,
+            upload_kind=DEFAULTS["upload-kind"],
+            upload_cc=DEFAULTS["upload-cc"],
+            upload_lie_ms=0,
+            uplink=replace(self.uplink, scheme=DEFAULTS["uplink-scheme"], target_us=None)
+            if self.uplink
+            else None,
+            probe_kind=DEFAULTS["probe-kind"],
             object_bytes=(),
             keep_alive=False,
             arrival=DEFAULTS["arrival"],
@@ -345,6 +368,10 @@ class RunSpec:
             parts.append(self.cc)
         if self.aqm:
             parts.append(self.aqm)
+        if self.uplink and not self.scheme.idle:
+            parts.append(self.uplink.label)
+        if self.upload_cc != DEFAULTS["upload-cc"]:
+            parts.append(f"upload {self.upload_cc}")
         if self.flavour == "base":
             parts.append("unpatched")
         return ", ".join(parts)
@@ -360,6 +387,9 @@ class RunSpec:
         words += ["--base-rtt", units.show_time(self.base_rtt_us)]
         if self.up:
             words += _link_words("uplink-", self.up)
+        if self.uplink:
+            # The modem is the buffer.
+            words = words[:-2] + self.uplink.words()
         words += ["--flows", str(self.flows)]
         if self.flow_gap_us:
             words += ["--flow-gap", units.show_time(self.flow_gap_us)]
@@ -367,11 +397,13 @@ class RunSpec:
         words += ["--cc", self.cc]
         if self.aqm:
             words += ["--aqm", self.aqm]
-        for name in ("loss", "reorder", "duplicate"):
-            if ppm := getattr(self, f"{name}_ppm"):
+        for name in ("loss", "reorder", "duplicate", "uplink-loss"):
+            if ppm := getattr(self, f"{name.replace('-', '_')}_ppm"):
                 words += [f"--{name}", units.show_percent(ppm)]
         if self.ack_thin:
             words += ["--ack-thin", str(self.ack_thin)]
+        if self.downlink_ack_thin:
+            words += ["--downlink-ack-thin", str(self.downlink_ack_thin)]
         if self.promotion:
             words += ["--promotion", str(self.promotion)]
         if self.reader.kind != DEFAULTS["reader"]:
@@ -383,6 +415,8 @@ class RunSpec:
         words += self.sockets.words()
         if self.probe_us != units.parse_time_us(DEFAULTS["probe-interval"]):
             words += ["--probe-interval", units.show_time(self.probe_us)]
+        if self.probe_kind != DEFAULTS["probe-kind"]:
+            words += ["--probe-kind", self.probe_kind]
         for event in self.events:
             words += ["--event", str(event)]
         for neighbour in self.neighbours:
@@ -398,11 +432,19 @@ class RunSpec:
         flags = {
             "--tso": self.tso,
             "--keep-alive": self.keep_alive,
-            "--upload": self.upload,
+            "--upload": self.uploads > 0,
             "--ipv6": self.ipv6,
             "--unpatched": self.flavour == "base",
         }
         words += [flag for flag, given in flags.items() if given]
+        if self.uploads > 1:
+            words += ["--uploads", str(self.uploads)]
+        if self.upload_kind != DEFAULTS["upload-kind"]:
+            words += ["--upload-kind", self.upload_kind]
+        if self.upload_cc != DEFAULTS["upload-cc"]:
+            words += ["--upload-cc", self.upload_cc]
+        if self.upload_lie_ms:
+            words += ["--upload-lie", units.show_signed_ms(self.upload_lie_ms)]
         words += ["--seed", str(self.seed)]
         return shlex.join(words)
 
@@ -489,12 +531,21 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         reader=_reader(options),
         sockets=_sockets(options),
         duration_us=options.positive("duration", units.parse_time_us),
-        upload=bool(options.get("upload")),
+        uploads=_uploads(options),
+        upload_kind=options.choice("upload-kind", UPLOAD_KINDS),
+        upload_cc=options.choice("upload-cc", CONGESTION_CONTROLS),
+        upload_lie_ms=options.optional("upload-lie", units.parse_signed_ms),
+        uplink=_uplink(options, up),
+        uplink_loss_ppm=options.optional("uplink-loss", units.parse_percent_ppm),
+        downlink_ack_thin=options.whole("downlink-ack-thin", 2, MAX_ACK_THIN)
+        if options.given("downlink-ack-thin")
+        else 0,
         object_bytes=_objects(options.get("object") or []),
         keep_alive=bool(options.get("keep-alive")),
         arrival=options.choice("arrival", ARRIVALS),
         think_us=options.parse("think", units.parse_time_us),
         probe_us=options.positive("probe-interval", units.parse_time_us),
+        probe_kind=options.choice("probe-kind", PROBE_KINDS),
         events=_events(options.get("event") or []),
         neighbours=_neighbours(options.get("neighbour") or []),
         second=options.choice("second", tuple(SECONDS)) if options.given("second") else None,
@@ -508,6 +559,43 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         spec = replace(spec.idle(), seed=spec.seed)
     _check(spec)
     return spec
+
+
+def _uploads(options: _Options) -> int:
+    if not options.get("upload") and not options.given("uploads"):
+        for name in ("upload-kind", "upload-cc", "upload-lie"):
+            if options.given(name):
+                raise SpecError(f"--{name}: needs --upload or --uploads")
+        return 0
+    for name in ("upload-cc", "upload-lie"):
+        if options.given(name) and options.get("upload-kind") == "quic":
+            raise SpecError(f"--{name}: concerns TCP, not --upload-kind quic")
+    return options.whole("uploads", 1, MAX_UPLOADS)
+
+
+def _uplink(options: _Options, up: Link | None) -> Uplink | None:
+    """Any of these options stands for all of them, with their defaults."""
+    names = ("uplink-scheme", "uplink-target", "firmware", "grant", "grant-report")
+    given = [name for name in names if options.given(name)]
+    if not given:
+        return None
+    if up is None:
+        raise SpecError(f"--{given[0]}: needs --uplink-rate or --uplink-trace")
+    if options.given("uplink-buffer"):
+        raise SpecError("--uplink-buffer: with a modem, --firmware is its size")
+    scheme = options.choice("uplink-scheme", SCHEMES)
+    target_us = None
+    if options.given("uplink-target"):
+        if scheme not in WITH_TARGET:
+            raise SpecError(f"--uplink-target: {scheme} has none, {', '.join(WITH_TARGET)} have")
+        target_us = options.positive("uplink-target", units.parse_time_us)
+    report_us = None
+    if options.given("grant-report"):
+        report_us = options.positive("grant-report", units.parse_time_us)
+    size = options.parse("firmware", units.parse_bytes)
+    if not PACKET_BYTES <= size < 1 << 32:
+        raise SpecError(f"--firmware: {size} B is out of {PACKET_BYTES}B to 4GiB")
+    return Uplink(scheme, target_us, size, options.parse("grant", units.parse_time_us), report_us)
 
 
 def _scheme(options: _Options, text: str) -> Scheme:
@@ -692,7 +780,7 @@ def _check(spec: RunSpec) -> None:
     """What no option shows by itself."""
     if spec.duration_us % SAMPLE_US:
         raise SpecError("--duration: has to be a multiple of 100ms")
-    loads = (spec.flows, spec.object_bytes, spec.upload, spec.neighbours, spec.scheme.idle)
+    loads = (spec.flows, spec.object_bytes, spec.uploads, spec.neighbours, spec.scheme.idle)
     if not any(loads):
         raise SpecError("--flows: 0 leaves nothing to measure without --object or --upload")
     if spec.flow_gap_us * (spec.flows - 1) >= spec.duration_us:
@@ -732,6 +820,10 @@ def _check_company(spec: RunSpec) -> None:
             raise SpecError("--second: not with --ipv6")
         if any(event.what in ("interface", "move") for event in spec.events):
             raise SpecError("--second: not with an event interface or move")
+    if spec.upload_lie_ms and any(neighbour.kind == "liar" for neighbour in spec.neighbours):
+        raise SpecError("--upload-lie: not with a liar as --neighbour")
+    if spec.second and spec.uplink:
+        raise SpecError("--second: not with --uplink-scheme")
     if sum(event.what == "clock" for event in spec.events) > MAX_CLOCK_STEPS:
         raise SpecError(f"--event: more than {MAX_CLOCK_STEPS} of clock")
     if spec.gro_us is not None and spec.kernel in NO_GRO:

@@ -18,14 +18,17 @@
  *   t t0_us				CLOCK_MONOTONIC when the flows started
  *   p sent_us rtt_us number		answered probe
  *   l sent_us number			probe without an answer, at the end
+ *   y number up_us			time of an answered probe's way up
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   n t_us neighbour received_bytes	one sample of a neighbour
  *   q t_us backlog_bytes		downlink queue
+ *   m t_us byte_ns max_bytes		the modem: bytes in it, summed over time, and the most
  *   f flow port			port of the end that opened a download
  *   o start_us fct_us bytes		fetched object
  *   w count				objects still being fetched, at the end
  *   v start_us fct_us bytes		segment of a burst reader
- *   u received_bytes			the upload, at the end
+ *   x t_us upload received_bytes	one sample of an upload
+ *   u upload received_bytes lost	at the end, with its retransmits, or QUIC's losses
  *   r flow retransmits reads		at the end
  *   d packets bytes drops		downlink queue, at the end
  *   end				the run is complete
@@ -67,6 +70,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "autorate.h"
 #include "quic.h"
 
 #ifndef IPPROTO_MPTCP
@@ -82,6 +86,7 @@ enum {
 	PORT_UPLOAD,
 	PORT_PROBE,
 	PORT_NEIGHBOUR = 5100,	/* of the first one */
+	PORT_QUIC_UPLOAD = 5200,
 };
 
 enum {
@@ -89,6 +94,7 @@ enum {
 	MAX_SIZES = 32,
 	MAX_EVENTS = 64,
 	MAX_NEIGHBOURS = 8,
+	MAX_UPLOADS = 32,
 	MAX_PROBES = 1 << 20,
 	CHUNK = 256 << 10,
 	BASE_PROBES = 3,
@@ -101,8 +107,19 @@ enum {
 	LINK_RATE_BPS = 1, LINK_TRACE, LINK_LIMIT, LINK_START, LINK_PAD,
 	LINK_REORDER, LINK_ACK_THIN, LINK_PROMOTION, LINK_IDLE, LINK_OUTAGE,
 	LINK_HAND_OVER, LINK_CLOCK, LINK_CLOCK_PPM, LINK_CLOCK_TICK, LINK_CLOCK_STEP,
-	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT,
+	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT, LINK_FIRMWARE, LINK_GRANT, LINK_REPORT,
 };
+
+/* Of net/sched/lab_modem.h, as the link's xstats */
+struct modem_stats {
+	uint64_t byte_ns;
+	uint32_t bytes, max_bytes;
+};
+
+enum { LABGATE_RATE = 3 };	/* of net/sched/sch_labgate.c, bytes per second */
+
+/* The phone's qdisc, as lablink's only child; tc grafts another one into it. */
+enum { LINK_HANDLE = 1 << 16, LINK_CHILD = LINK_HANDLE | 1, GATE_HANDLE = 2 << 16 };
 
 enum { CLOCK_FROM_SERVER = 1, CLOCK_TO_SERVER };
 
@@ -139,11 +156,13 @@ enum reader {
 };
 
 struct neighbour;
+struct transfer;
 
 struct conn {
 	enum kind kind;
 	int fd;
 	struct neighbour *neighbour;
+	struct transfer *transfer;
 	uint64_t received, reads;
 	uint64_t left;		/* object: bytes still to send or to receive */
 	uint64_t size;		/* object: bytes to ask for */
@@ -155,28 +174,47 @@ struct conn {
 	FILE *pcap;
 };
 
+/* Bulk data from one end to the other; the server's end of QUIC is not connected. */
+struct transfer {
+	struct conn reader, sender;
+	bool upload;
+	int64_t next_us;		/* when its sender acts by the clock */
+	struct quic quic;
+	struct quic_ack ack;
+	uint64_t unacked;
+	int64_t ack_us;			/* when those are acknowledged at the latest */
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+};
+
 struct neighbour {
 	enum neighbour_kind kind;
 	char cc[16];
 	int64_t start_us, end_us;	/* since the flows started */
-	int64_t next_us;		/* when its sender acts by the clock */
-	struct conn reader, sender;
+	struct transfer transfer;
 	bool started, ended;
-	/* of QUIC */
-	struct quic quic;
-	struct quic_ack ack;
-	uint64_t unacked;
-	struct sockaddr_storage peer;
-	socklen_t peer_len;
 };
 
 struct link_spec {
 	const char *ns, *dev;
 	uint64_t rate_bps;
 	uint32_t limit, reorder_ppm, ack_thin, clock;
+	uint32_t firmware;	/* bytes that the modem holds, 0: there is none */
+	int64_t grant_us, report_us;
 	int64_t outage_us, hand_over_us;
 	char trace[512];
 	bool set;
+	int stats_fd, ifindex;
+};
+
+/* A qdisc that tc does not know, with u32 attributes. */
+struct gate_spec {
+	char kind[16];
+	int attrs;
+	struct {
+		int type;
+		uint32_t value;
+	} attr[4];
 };
 
 struct request_at {
@@ -209,16 +247,22 @@ static struct {
 	struct request_at *request;
 	struct event event[MAX_EVENTS];
 	struct link_spec down, up, second;
+	struct gate_spec gate;
+	uint64_t autorate_bps;	/* what its user takes the uplink for, 0: none */
+	bool opaque_probes;
 	struct neighbour neighbour[MAX_NEIGHBOURS];
 	int neighbours;
-	uint32_t lie_ms;
+	int32_t lie_ms;		/* of a liar, or of the server of uploads */
 	int32_t clock_ppm;
 	uint32_t clock_tick_ms;
 	char second_device[IFNAMSIZ];
 	bool gro;
 	int rcvbuf, window_clamp, mss;
-	char cc[32], phone_cc[32], child[512];
-	bool ipv6, upload, keep_alive, pcap, trace, fastopen, mptcp, accepted;
+	char cc[32], phone_cc[32], child[512], phone_child[512];
+	struct transfer upload[MAX_UPLOADS];
+	int uploads;
+	bool quic_uploads, lying_uploads;
+	bool ipv6, keep_alive, pcap, trace, fastopen, mptcp, accepted;
 	bool on_demand;		/* downloads start with events */
 } spec = {
 	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
@@ -234,7 +278,7 @@ static FILE *raw;
 static int ep, timer_fd;
 static int64_t t0_us;
 static struct conn readers[MAX_FLOWS], senders[MAX_FLOWS];
-static struct conn upload_sender, upload_reader, probe;
+static struct conn probe;
 static struct conn *kept_alive;
 static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
@@ -242,6 +286,8 @@ static int64_t last_load_us;
 static uint32_t probes_sent;
 /* INT64_MAX once it is answered */
 static int64_t probe_sent_us[MAX_PROBES];
+/* When it came to the server, whose clock is the phone's */
+static int64_t probe_there_us[MAX_PROBES];
 static char chunk[CHUNK];
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
@@ -440,6 +486,18 @@ static void connect_to(struct conn *c, enum kind kind, int port, uint32_t events
 	connect_over(NULL, c, kind, port, events);
 }
 
+/* The server's end of the upload that this connection is of. */
+static struct conn *upload_reader_of(int fd)
+{
+	int port = local_port(fd, true), i;
+
+	for (i = 0; i < spec.uploads; i++)
+		if (local_port(spec.upload[i].sender.fd, false) == port)
+			return &spec.upload[i].reader;
+	errno = ENOENT;
+	die("upload from port %d", port);
+}
+
 static void accept_all(struct conn *l)
 {
 	int fd, i;
@@ -469,12 +527,12 @@ static void accept_all(struct conn *l)
 			c->fd = fd;
 			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
 		} else if (l->kind == LISTEN_NEIGHBOUR) {
-			c = &l->neighbour->sender;
+			c = &l->neighbour->transfer.sender;
 			c->kind = l->neighbour->kind == NEIGHBOUR_LIAR ? LIAR_SENDER : BULK_SENDER;
 			c->fd = fd;
 			watch(c, EPOLLIN | EPOLLOUT | EPOLLET);
 		} else if (l->kind == LISTEN_UPLOAD) {
-			c = &upload_reader;
+			c = upload_reader_of(fd);
 			c->kind = UPLOAD_READER;
 			c->fd = fd;
 			watch(c, EPOLLIN);
@@ -700,63 +758,124 @@ static int liar_port(void)
 {
 	int i;
 
+	if (spec.lying_uploads)
+		return PORT_UPLOAD;
 	for (i = 0; i < spec.neighbours; i++)
 		if (spec.neighbour[i].kind == NEIGHBOUR_LIAR)
 			return PORT_NEIGHBOUR + i;
 	return 0;
 }
 
-static void quic_send(struct neighbour *n, int64_t now)
+/* From one end of a transfer to the other. */
+static ssize_t quic_put(struct conn *c, const void *data, size_t len)
+{
+	struct transfer *t = c->transfer;
+
+	if (t->upload == (c == &t->sender))
+		return send(c->fd, data, len, 0);
+	return sendto(c->fd, data, len, 0, (void *)&t->peer, t->peer_len);
+}
+
+static ssize_t quic_get(struct conn *c, void *data, size_t len)
+{
+	struct transfer *t = c->transfer;
+
+	if (t->upload == (c == &t->sender))
+		return recv(c->fd, data, len, 0);
+	t->peer_len = sizeof(t->peer);
+	return recvfrom(c->fd, data, len, 0, (void *)&t->peer, &t->peer_len);
+}
+
+static void quic_send(struct transfer *t, int64_t now)
 {
 	struct quic_packet p = { 0 };
 
-	while (quic_may_send(&n->quic)) {
-		p.number = n->quic.next++;
+	t->quic.blocked = false;
+	while (quic_may_send(&t->quic)) {
+		p.number = t->quic.next;
 		p.sent_us = now;
-		sendto(n->sender.fd, &p, sizeof(p), 0, (void *)&n->peer, n->peer_len);
+		/* The phone's own queue is full; epoll tells when it is not. */
+		if (quic_put(&t->sender, &p, sizeof(p)) < 0) {
+			t->quic.blocked = true;
+			break;
+		}
+		t->quic.next++;
 	}
-	n->next_us = quic_timeout_us(&n->quic);
+	t->next_us = quic_timeout_us(&t->quic);
 }
 
 static void read_quic_acks(struct conn *c)
 {
-	struct neighbour *n = c->neighbour;
+	struct transfer *t = c->transfer;
 	int64_t now = now_us();
 	struct quic_ack ack;
 
-	for (;;) {
-		n->peer_len = sizeof(n->peer);
-		if (recvfrom(c->fd, &ack, sizeof(ack), 0, (void *)&n->peer, &n->peer_len) !=
-		    sizeof(ack))
-			break;
-		if (!n->quic.cwnd)
-			quic_start(&n->quic, now);
-		quic_acked(&n->quic, &ack, now);
+	while (quic_get(c, &ack, sizeof(ack)) == sizeof(ack)) {
+		if (!t->quic.cwnd)
+			quic_start(&t->quic, now);
+		quic_acked(&t->quic, &ack, now);
 	}
-	if (!n->ended && n->quic.cwnd)
-		quic_send(n, now);
+	if (t->quic.cwnd && !(c->neighbour && c->neighbour->ended))
+		quic_send(t, now);
 }
 
-/* Every second packet is acknowledged, and what shows a loss at once. */
+static void acknowledge(struct transfer *t)
+{
+	t->unacked = 0;
+	t->ack_us = INT64_MAX;
+	quic_put(&t->reader, &t->ack, sizeof(t->ack));
+}
+
+/* Every second packet is acknowledged, and what shows a loss at once; RFC 9000, 13.2.1: of an
+ * upload, a single one within 25 ms.
+ */
 static void read_quic(struct conn *c)
 {
-	struct neighbour *n = c->neighbour;
+	struct transfer *t = c->transfer;
 	struct quic_packet p;
 
-	while (recv(c->fd, &p, sizeof(p), 0) == sizeof(p)) {
-		bool gap = p.number != n->ack.highest;
+	while (quic_get(c, &p, sizeof(p)) == sizeof(p)) {
+		bool gap = p.number != t->ack.highest;
 
 		c->received += sizeof(p);
-		n->ack.received++;
-		if (p.number >= n->ack.highest) {
-			n->ack.highest = p.number + 1;
-			n->ack.sent_us = p.sent_us;
+		t->ack.received++;
+		if (p.number >= t->ack.highest) {
+			t->ack.highest = p.number + 1;
+			t->ack.sent_us = p.sent_us;
 		}
-		if (++n->unacked < 2 && !gap)
-			continue;
-		n->unacked = 0;
-		send(c->fd, &n->ack, sizeof(n->ack), 0);
+		if (++t->unacked >= 2 || gap)
+			acknowledge(t);
+		else if (t->upload)
+			t->ack_us = now_us() + QUIC_ACK_DELAY_US;
 	}
+}
+
+static void start_upload(int number, int64_t now)
+{
+	struct transfer *t = &spec.upload[number];
+
+	if (!spec.quic_uploads) {
+		connect_to(&t->sender, UPLOAD_SENDER, PORT_UPLOAD, EPOLLOUT | EPOLLET);
+		return;
+	}
+	connect_to(&t->sender, QUIC_SENDER, PORT_QUIC_UPLOAD + number,
+		   EPOLLIN | EPOLLOUT | EPOLLET);
+	quic_start(&t->quic, now);
+	quic_send(t, now);
+}
+
+/* Does what is due, and returns when that is so again. */
+static int64_t upload_acts(struct transfer *t, int64_t now)
+{
+	if (!spec.quic_uploads)
+		return INT64_MAX;
+	if (now >= t->next_us) {
+		quic_timed_out(&t->quic, now);
+		quic_send(t, now);
+	}
+	if (now >= t->ack_us)
+		acknowledge(t);
+	return t->next_us < t->ack_us ? t->next_us : t->ack_us;
 }
 
 static void start_neighbour(struct neighbour *n, int64_t now)
@@ -765,25 +884,25 @@ static void start_neighbour(struct neighbour *n, int64_t now)
 
 	n->started = true;
 	if (n->kind == NEIGHBOUR_QUIC) {
-		connect_over(NULL, &n->reader, QUIC_READER, port, EPOLLIN);
-		send(n->reader.fd, &n->ack, sizeof(n->ack), 0);
+		connect_over(NULL, &n->transfer.reader, QUIC_READER, port, EPOLLIN);
+		send(n->transfer.reader.fd, &n->transfer.ack, sizeof(n->transfer.ack), 0);
 	} else {
 		/* All that it does is to read. */
-		connect_over(NULL, &n->reader, UPLOAD_READER, port, EPOLLIN);
+		connect_over(NULL, &n->transfer.reader, UPLOAD_READER, port, EPOLLIN);
 		if (n->kind == NEIGHBOUR_LIAR)
-			n->next_us = now + LIAR_PERIOD_US;
+			n->transfer.next_us = now + LIAR_PERIOD_US;
 	}
 }
 
 static void end_neighbour(struct neighbour *n)
 {
 	n->ended = true;
-	n->next_us = INT64_MAX;
-	close(n->reader.fd);
-	n->reader.fd = -1;
-	if (n->kind != NEIGHBOUR_QUIC && n->sender.fd > 0) {
-		close(n->sender.fd);
-		n->sender.fd = -1;
+	n->transfer.next_us = INT64_MAX;
+	close(n->transfer.reader.fd);
+	n->transfer.reader.fd = -1;
+	if (n->kind != NEIGHBOUR_QUIC && n->transfer.sender.fd > 0) {
+		close(n->transfer.sender.fd);
+		n->transfer.sender.fd = -1;
 	}
 }
 
@@ -798,16 +917,19 @@ static int64_t neighbour_acts(struct neighbour *n, int64_t now)
 		return INT64_MAX;
 	if (!n->started)
 		return t0_us + n->start_us;
-	if (now >= n->next_us && n->kind == NEIGHBOUR_LIAR) {
-		if (n->sender.fd > 0)
-			send(n->sender.fd, chunk, LIAR_BYTES, MSG_NOSIGNAL);
-		n->next_us = now + LIAR_PERIOD_US;
-	} else if (now >= n->next_us && n->kind == NEIGHBOUR_QUIC) {
-		quic_timed_out(&n->quic, now);
-		quic_send(n, now);
+	if (now >= n->transfer.next_us && n->kind == NEIGHBOUR_LIAR) {
+		if (n->transfer.sender.fd > 0)
+			send(n->transfer.sender.fd, chunk, LIAR_BYTES, MSG_NOSIGNAL);
+		n->transfer.next_us = now + LIAR_PERIOD_US;
+	} else if (now >= n->transfer.next_us && n->kind == NEIGHBOUR_QUIC) {
+		quic_timed_out(&n->transfer.quic, now);
+		quic_send(&n->transfer, now);
 	}
-	return n->next_us < t0_us + n->end_us ? n->next_us : t0_us + n->end_us;
+	return n->transfer.next_us < t0_us + n->end_us ? n->transfer.next_us :
+							 t0_us + n->end_us;
 }
+
+static void turn_autorate(uint32_t probe, int64_t rtt_us, int64_t now);
 
 struct probe_msg {
 	int64_t sent_us;
@@ -827,12 +949,22 @@ static void send_probe(void)
 		probe_sent_us[probes_sent++] = m.sent_us;
 }
 
+/* Both ways, so that nothing of a probe can be found in its answer. */
+static void disguise(void *data, size_t len)
+{
+	unsigned char *p = data;
+
+	while (spec.opaque_probes && len--)
+		*p++ ^= 0xa5;
+}
+
 static int64_t read_probes(void)
 {
 	struct probe_msg m;
 	int64_t rtt = -1;
 
 	while (recv(probe.fd, &m, sizeof(m), 0) == sizeof(m)) {
+		disguise(&m, sizeof(m));
 		rtt = now_us() - m.sent_us;
 		/* Not those that measured the base RTT, nor a duplicate. */
 		if (!t0_us || m.sent_us < t0_us || probe_sent_us[m.seq] != m.sent_us)
@@ -840,6 +972,10 @@ static int64_t read_probes(void)
 		probe_sent_us[m.seq] = INT64_MAX;
 		fprintf(raw, "p %lld %lld %u\n", (long long)(m.sent_us - t0_us),
 			(long long)rtt, m.seq);
+		fprintf(raw, "y %u %lld\n", m.seq,
+			(long long)(probe_there_us[m.seq] - m.sent_us));
+		if (spec.autorate_bps)
+			turn_autorate(m.seq, rtt, m.sent_us + rtt);
 	}
 	return rtt;
 }
@@ -851,6 +987,12 @@ static void echo_probes(struct conn *c)
 	ssize_t n;
 
 	while ((n = recvfrom(c->fd, chunk, CHUNK, 0, (void *)&from, &len)) > 0) {
+		struct probe_msg m;
+
+		memcpy(&m, chunk, sizeof(m));
+		if (m.seq < MAX_PROBES && !probe_there_us[m.seq])
+			probe_there_us[m.seq] = now_us();
+		disguise(chunk, n);
 		sendto(c->fd, chunk, n, 0, (void *)&from, len);
 		len = sizeof(from);
 	}
@@ -860,6 +1002,8 @@ struct request {
 	struct nlmsghdr nlh;
 	struct tcmsg tcm;
 	char attrs[2048];
+	struct rtattr *options;
+	int fd;
 };
 
 static void put_attr(struct request *r, int type, const void *data, size_t len)
@@ -883,36 +1027,51 @@ static int netlink_in(const char *ns)
 	return fd;
 }
 
-static void link_request(const struct link_spec *l, int flags,
-			 void (*put)(struct request *r, const struct link_spec *l))
+/* A qdisc on this link's device; its options follow, then ask(). */
+static void begin_request(struct request *r, const struct link_spec *l, const char *kind,
+			  uint32_t parent, uint32_t handle, int flags)
 {
-	struct request r = {
-		.nlh.nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
-		.nlh.nlmsg_type = RTM_NEWQDISC,
-		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags,
-		.tcm.tcm_family = AF_UNSPEC,
-		.tcm.tcm_parent = TC_H_ROOT,
-		.tcm.tcm_handle = TC_H_MAKE(1 << 16, 0),
-	};
-	struct rtattr *nest;
+	memset(r, 0, sizeof(*r));
+	r->nlh.nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg));
+	r->nlh.nlmsg_type = RTM_NEWQDISC;
+	r->nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	r->tcm.tcm_family = AF_UNSPEC;
+	r->tcm.tcm_parent = parent;
+	r->tcm.tcm_handle = handle;
+	r->fd = netlink_in(l->ns);
+	r->tcm.tcm_ifindex = if_nametoindex(l->dev);
+	put_attr(r, TCA_KIND, kind, strlen(kind) + 1);
+	r->options = (void *)((char *)r + NLMSG_ALIGN(r->nlh.nlmsg_len));
+	put_attr(r, TCA_OPTIONS, "", 0);
+}
+
+static void ask(struct request *r, const struct link_spec *l, const char *kind)
+{
 	char answer[4096];
 	struct nlmsghdr *nlh = (void *)answer;
-	int fd = netlink_in(l->ns);
 
-	r.tcm.tcm_ifindex = if_nametoindex(l->dev);
-	put_attr(&r, TCA_KIND, "lablink", sizeof("lablink"));
-	nest = (void *)((char *)&r + NLMSG_ALIGN(r.nlh.nlmsg_len));
-	put_attr(&r, TCA_OPTIONS, "", 0);
-	put(&r, l);
-	nest->rta_len = (char *)&r + r.nlh.nlmsg_len - (char *)nest;
-	if (send(fd, &r, r.nlh.nlmsg_len, 0) < 0 || recv(fd, answer, sizeof(answer), 0) < 0)
-		die("lablink on %s", l->dev);
+	r->options->rta_len = (char *)r + r->nlh.nlmsg_len - (char *)r->options;
+	if (send(r->fd, &r->nlh, r->nlh.nlmsg_len, 0) < 0 ||
+	    recv(r->fd, answer, sizeof(answer), 0) < 0)
+		die("%s on %s", kind, l->dev);
 	if (nlh->nlmsg_type == NLMSG_ERROR &&
 	    ((struct nlmsgerr *)NLMSG_DATA(nlh))->error) {
 		errno = -((struct nlmsgerr *)NLMSG_DATA(nlh))->error;
-		die("lablink on %s", l->dev);
+		if (errno == ENOENT)
+			die("this kernel has no qdisc %s", kind);
+		die("%s on %s", kind, l->dev);
 	}
-	close(fd);
+	close(r->fd);
+}
+
+static void link_request(const struct link_spec *l, int flags,
+			 void (*put)(struct request *r, const struct link_spec *l))
+{
+	struct request r;
+
+	begin_request(&r, l, "lablink", TC_H_ROOT, LINK_HANDLE, flags);
+	put(&r, l);
+	ask(&r, l, "lablink");
 }
 
 static void put_u64(struct request *r, int type, uint64_t value)
@@ -973,6 +1132,11 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u32(r, LINK_LIE, spec.lie_ms);
 		put_u32(r, LINK_LIE_PORT, liar_port());
 	}
+	if (l->firmware) {
+		put_u32(r, LINK_FIRMWARE, l->firmware);
+		put_u64(r, LINK_GRANT, l->grant_us * 1000);
+		put_u64(r, LINK_REPORT, l->report_us * 1000);
+	}
 	if (spec.promotion_us && l != &spec.second) {
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
 		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
@@ -984,9 +1148,34 @@ static void create_link(const struct link_spec *l)
 	link_request(l, NLM_F_CREATE | NLM_F_REPLACE, put_link);
 }
 
-static int stats_fd;
+/* A gate without options has none, not even empty ones. */
+static void create_gate(void)
+{
+	const struct gate_spec *g = &spec.gate;
+	struct request r;
+	int i;
 
-static struct tc_stats down_stats(void)
+	begin_request(&r, &spec.up, g->kind, LINK_CHILD, GATE_HANDLE,
+		      NLM_F_CREATE | NLM_F_REPLACE);
+	for (i = 0; i < g->attrs; i++)
+		put_u32(&r, g->attr[i].type, g->attr[i].value);
+	if (!g->attrs)
+		r.nlh.nlmsg_len = (char *)r.options - (char *)&r;
+	ask(&r, &spec.up, g->kind);
+}
+
+struct queue_stats {
+	struct tc_stats tc;
+	struct modem_stats modem;
+};
+
+static void copy_stats(void *to, size_t size, struct rtattr *a)
+{
+	memcpy(to, RTA_DATA(a), size < RTA_PAYLOAD(a) ? size : RTA_PAYLOAD(a));
+}
+
+/* Of the link itself, or of the gate in front of its modem. */
+static struct queue_stats stats_below(struct link_spec *l, uint32_t parent, uint32_t handle)
 {
 	struct {
 		struct nlmsghdr nlh;
@@ -996,21 +1185,20 @@ static struct tc_stats down_stats(void)
 		.nlh.nlmsg_type = RTM_GETQDISC,
 		/* Without echo the answer goes to the group alone. */
 		.nlh.nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO,
-		.tcm.tcm_parent = TC_H_ROOT,
-		.tcm.tcm_handle = TC_H_MAKE(1 << 16, 0),
+		.tcm.tcm_parent = parent,
+		.tcm.tcm_handle = handle,
 	};
-	static int ifindex;
-	struct tc_stats st = { 0 };
+	struct queue_stats st = { 0 };
 	char answer[8192];
 	ssize_t n;
 
-	if (!ifindex) {
-		enter(spec.down.ns);
-		ifindex = if_nametoindex(spec.down.dev);
+	if (!l->ifindex) {
+		l->stats_fd = netlink_in(l->ns);
+		l->ifindex = if_nametoindex(l->dev);
 	}
-	r.tcm.tcm_ifindex = ifindex;
-	if (send(stats_fd, &r, sizeof(r), 0) < 0 ||
-	    (n = recv(stats_fd, answer, sizeof(answer), 0)) < 0)
+	r.tcm.tcm_ifindex = l->ifindex;
+	if (send(l->stats_fd, &r, sizeof(r), 0) < 0 ||
+	    (n = recv(l->stats_fd, answer, sizeof(answer), 0)) < 0)
 		die("queue statistics");
 	{
 		struct nlmsghdr *nlh = (void *)answer;
@@ -1021,12 +1209,70 @@ static struct tc_stats down_stats(void)
 			errno = EPROTO;
 			die("queue statistics");
 		}
-		for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 			if (a->rta_type == TCA_STATS)
-				memcpy(&st, RTA_DATA(a), sizeof(st) < RTA_PAYLOAD(a) ?
-							 sizeof(st) : RTA_PAYLOAD(a));
+				copy_stats(&st.tc, sizeof(st.tc), a);
+			if (a->rta_type == TCA_XSTATS)
+				copy_stats(&st.modem, sizeof(st.modem), a);
+		}
 	}
 	return st;
+}
+
+static struct queue_stats stats_of(struct link_spec *l)
+{
+	return stats_below(l, TC_H_ROOT, LINK_HANDLE);
+}
+
+static struct autorate autorate;
+static uint64_t autorate_sent;
+static int64_t autorate_look_us;
+
+static void set_autorate(int flags)
+{
+	struct request r;
+
+	begin_request(&r, &spec.up, "labgate", LINK_CHILD, GATE_HANDLE, flags);
+	put_u32(&r, LABGATE_RATE, autorate.rate_bps / 8);
+	ask(&r, &spec.up, "labgate");
+}
+
+static void start_autorate(void)
+{
+	autorate_start(&autorate, spec.autorate_bps, t0_us);
+	autorate_look_us = t0_us + AUTORATE_LOOK_US;
+	set_autorate(NLM_F_CREATE | NLM_F_REPLACE);
+}
+
+static void turn_autorate(uint32_t probe, int64_t rtt_us, int64_t now)
+{
+	double before = autorate.rate_bps;
+
+	autorate_answered(&autorate, probe, rtt_us, now);
+	if (autorate.rate_bps != before)
+		set_autorate(0);
+}
+
+/* What left the phone's qdisc, as an interface counts it. */
+static int64_t look_at_autorate(int64_t now)
+{
+	uint64_t sent;
+
+	if (now < autorate_look_us)
+		return autorate_look_us;
+	sent = stats_below(&spec.up, LINK_CHILD, GATE_HANDLE).tc.bytes;
+	autorate_achieved(&autorate, (sent - autorate_sent) * 8e6 / AUTORATE_LOOK_US);
+	autorate_sent = sent;
+	autorate_look_us += AUTORATE_LOOK_US;
+	return autorate_look_us;
+}
+
+static void sample_modem(int64_t at_us)
+{
+	struct modem_stats st = stats_of(&spec.up).modem;
+
+	fprintf(raw, "m %lld %llu %u\n", (long long)at_us, (unsigned long long)st.byte_ns,
+		st.max_bytes);
 }
 
 static void get_info(int fd, struct tcp_info *info)
@@ -1051,9 +1297,15 @@ static void sample(int64_t now)
 	}
 	for (i = 0; i < spec.neighbours; i++)
 		fprintf(raw, "n %lld %d %llu\n", (long long)(now - t0_us), i,
-			(unsigned long long)spec.neighbour[i].reader.received);
+			(unsigned long long)spec.neighbour[i].transfer.reader.received);
+	for (i = 0; i < spec.uploads; i++)
+		fprintf(raw, "x %lld %d %llu\n", (long long)(now - t0_us), i,
+			(unsigned long long)spec.upload[i].reader.received);
 	if (spec.down.set)
-		fprintf(raw, "q %lld %u\n", (long long)(now - t0_us), down_stats().backlog);
+		fprintf(raw, "q %lld %u\n", (long long)(now - t0_us),
+			stats_of(&spec.down).tc.backlog);
+	if (spec.up.firmware)
+		sample_modem(now - t0_us);
 	if ((now - t0_us) % FREQUENCY_HZ == 0) {
 		printf("at %lld\n", (long long)(now - t0_us) / FREQUENCY_HZ);
 		fflush(stdout);
@@ -1214,6 +1466,7 @@ static void measure_base(void)
 			fprintf(raw, "b %lld\n", (long long)rtt);
 	}
 	probes_sent = 0;
+	memset(probe_there_us, 0, sizeof(probe_there_us));
 }
 
 static int64_t earliest(int64_t a, int64_t b)
@@ -1302,10 +1555,12 @@ static void run(void)
 	int64_t end_us = t0_us + spec.duration_us;
 	int i;
 
-	if (spec.upload)
-		connect_to(&upload_sender, UPLOAD_SENDER, PORT_UPLOAD, EPOLLOUT | EPOLLET);
+	for (i = 0; i < spec.uploads; i++)
+		start_upload(i, now_us());
 	next_probe_us = t0_us;
 	next_sample_us = t0_us + spec.sample_us;
+	if (spec.up.firmware)
+		sample_modem(0);
 	next_object_us = spec.sizes ? t0_us : INT64_MAX;
 
 	for (;;) {
@@ -1314,6 +1569,10 @@ static void run(void)
 
 		for (i = 0; i < spec.neighbours; i++)
 			wake = earliest(wake, neighbour_acts(&spec.neighbour[i], now));
+		for (i = 0; i < spec.uploads; i++)
+			wake = earliest(wake, upload_acts(&spec.upload[i], now));
+		if (spec.autorate_bps)
+			wake = earliest(wake, look_at_autorate(now));
 		while (next_flow < spec.flows && now >= flow_start_us())
 			start_flow(next_flow % 2 && spec.second_device[0] ? spec.second_device :
 									   NULL);
@@ -1428,11 +1687,18 @@ static void finish(void)
 	for (i = 0; i < (int)probes_sent; i++)
 		if (probe_sent_us[i] != INT64_MAX)
 			fprintf(raw, "l %lld %d\n", (long long)(probe_sent_us[i] - t0_us), i);
-	if (spec.upload)
-		fprintf(raw, "u %llu\n", (unsigned long long)upload_reader.received);
+	for (i = 0; i < spec.uploads; i++) {
+		struct transfer *t = &spec.upload[i];
+
+		get_info(spec.quic_uploads ? -1 : t->sender.fd, &info);
+		fprintf(raw, "u %d %llu %llu\n", i, (unsigned long long)t->reader.received,
+			spec.quic_uploads ?
+			(unsigned long long)(t->quic.highest - t->quic.received) :
+			(unsigned long long)info.tcpi_total_retrans);
+	}
 	fprintf(raw, "w %d\n", unfinished);
 	if (spec.down.set) {
-		struct tc_stats st = down_stats();
+		struct tc_stats st = stats_of(&spec.down).tc;
 
 		fprintf(raw, "d %u %llu %u\n", st.packets, (unsigned long long)st.bytes,
 			st.drops);
@@ -1455,6 +1721,34 @@ static void parse_link(struct link_spec *l, const char *rest)
 		die("link %s", rest);
 	}
 	l->set = true;
+}
+
+/* kind, then type=value of u32 attributes */
+static void parse_gate(char *rest)
+{
+	struct gate_spec *g = &spec.gate;
+	char *word = strtok(rest, " ");
+
+	if (word)
+		snprintf(g->kind, sizeof(g->kind), "%s", word);
+	while (word && (word = strtok(NULL, " "))) {
+		if (g->attrs == 4 || sscanf(word, "%d=%u", &g->attr[g->attrs].type,
+					    &g->attr[g->attrs].value) != 2) {
+			errno = EINVAL;
+			die("gate %s", word);
+		}
+		g->attrs++;
+	}
+}
+
+/* bytes, grant and report in us */
+static void parse_modem(const char *rest)
+{
+	if (sscanf(rest, "%u %lld %lld", &spec.up.firmware, (long long *)&spec.up.grant_us,
+		   (long long *)&spec.up.report_us) != 3) {
+		errno = EINVAL;
+		die("modem %s", rest);
+	}
 }
 
 static void parse_reader(const char *rest)
@@ -1490,6 +1784,31 @@ static void parse_request(const char *rest)
 	}
 }
 
+static void join_ends(struct transfer *t)
+{
+	t->next_us = INT64_MAX;
+	t->ack_us = INT64_MAX;
+	t->reader.transfer = t;
+	t->sender.transfer = t;
+}
+
+/* number, kind */
+static void parse_uploads(const char *rest)
+{
+	char kind[16];
+	int i;
+
+	if (sscanf(rest, "%d %15s", &spec.uploads, kind) != 2 || spec.uploads > MAX_UPLOADS) {
+		errno = EINVAL;
+		die("uploads %s", rest);
+	}
+	spec.quic_uploads = !strcmp(kind, "quic");
+	for (i = 0; i < spec.uploads; i++) {
+		spec.upload[i].upload = true;
+		join_ends(&spec.upload[i]);
+	}
+}
+
 /* kind, congestion control of a TCP one, start and length in us */
 static void parse_neighbour(const char *rest)
 {
@@ -1509,9 +1828,9 @@ static void parse_neighbour(const char *rest)
 			n->kind = i;
 	n->start_us = start_us;
 	n->end_us = start_us + length_us;
-	n->next_us = INT64_MAX;
-	n->reader.neighbour = n;
-	n->sender.neighbour = n;
+	join_ends(&n->transfer);
+	n->transfer.reader.neighbour = n;
+	n->transfer.sender.neighbour = n;
 	spec.neighbours++;
 }
 
@@ -1572,6 +1891,18 @@ static void parse_spec(const char *path)
 			spec.flows = atoi(value);
 		else if (!strcmp(line, "cc"))
 			snprintf(spec.cc, sizeof(spec.cc), "%s", value);
+		else if (!strcmp(line, "phone_cc"))
+			snprintf(spec.phone_cc, sizeof(spec.phone_cc), "%s", value);
+		else if (!strcmp(line, "modem"))
+			parse_modem(value);
+		else if (!strcmp(line, "gate"))
+			parse_gate(value);
+		else if (!strcmp(line, "autorate"))
+			spec.autorate_bps = strtoull(value, NULL, 10);
+		else if (!strcmp(line, "opaque_probes"))
+			spec.opaque_probes = true;
+		else if (!strcmp(line, "phone_child"))
+			snprintf(spec.phone_child, sizeof(spec.phone_child), "%s", value);
 		else if (!strcmp(line, "object") && spec.sizes < MAX_SIZES)
 			spec.size[spec.sizes++] = strtoull(value, NULL, 10);
 		else if (!strcmp(line, "request"))
@@ -1584,8 +1915,8 @@ static void parse_spec(const char *path)
 			spec.think_us = atoll(value);
 		else if (!strcmp(line, "keep_alive"))
 			spec.keep_alive = true;
-		else if (!strcmp(line, "upload"))
-			spec.upload = true;
+		else if (!strcmp(line, "uploads"))
+			parse_uploads(value);
 		else if (!strcmp(line, "ipv6"))
 			spec.ipv6 = true;
 		else if (!strcmp(line, "pcap"))
@@ -1594,6 +1925,8 @@ static void parse_spec(const char *path)
 			spec.down.reorder_ppm = atoi(value);
 		else if (!strcmp(line, "ack_thin"))
 			spec.up.ack_thin = atoi(value);
+		else if (!strcmp(line, "down_ack_thin"))
+			spec.down.ack_thin = atoi(value);
 		else if (!strcmp(line, "promotion_us"))
 			spec.promotion_us = atoll(value);
 		else if (!strcmp(line, "idle_us"))
@@ -1615,7 +1948,10 @@ static void parse_spec(const char *path)
 			parse_neighbour(value);
 		else if (!strcmp(line, "lie_ms"))
 			spec.lie_ms = atoi(value);
-		else if (!strcmp(line, "clock_ppm"))
+		else if (!strcmp(line, "upload_lie_ms")) {
+			spec.lie_ms = atoi(value);
+			spec.lying_uploads = true;
+		} else if (!strcmp(line, "clock_ppm"))
 			spec.clock_ppm = atoi(value);
 		else if (!strcmp(line, "clock_tick_ms"))
 			spec.clock_tick_ms = atoi(value);
@@ -1714,7 +2050,7 @@ static void serve_neighbours(void)
 
 	for (i = 0; i < spec.neighbours; i++) {
 		struct neighbour *n = &spec.neighbour[i];
-		struct conn *c = n->kind == NEIGHBOUR_QUIC ? &n->sender :
+		struct conn *c = n->kind == NEIGHBOUR_QUIC ? &n->transfer.sender :
 							     calloc(1, sizeof(*c));
 
 		c->neighbour = n;
@@ -1722,6 +2058,15 @@ static void serve_neighbours(void)
 			   n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER : LISTEN_NEIGHBOUR,
 			   PORT_NEIGHBOUR + i, n->kind == NEIGHBOUR_TCP ? n->cc : spec.cc);
 	}
+}
+
+static void serve_uploads(void)
+{
+	int i;
+
+	for (i = 0; i < spec.uploads && spec.quic_uploads; i++)
+		serve_with(&spec.upload[i].reader, "server", QUIC_READER, PORT_QUIC_UPLOAD + i,
+			   spec.cc);
 }
 
 int main(void)
@@ -1753,6 +2098,7 @@ int main(void)
 	serve("server", LISTEN_UPLOAD, PORT_UPLOAD);
 	serve("server", PROBE_ECHO, PORT_PROBE);
 	serve_neighbours();
+	serve_uploads();
 	if (spec.gro) {
 		/* Packets of a device that could send large ones itself pass by GRO. */
 		offload("router", "cell0", ETHTOOL_STSO, false);
@@ -1769,14 +2115,19 @@ int main(void)
 		create_link(&spec.up);
 	if (spec.second.set)
 		create_link(&spec.second);
+	if (spec.gate.kind[0])
+		create_gate();
+	if (spec.autorate_bps)
+		start_autorate();
 	if (spec.child[0])
 		shell(spec.child);
+	if (spec.phone_child[0])
+		shell(spec.phone_child);
 	if (spec.pcap) {
 		open_tap("server", "srv0");
 		open_tap("phone", "rmnet0");
 	}
 	start_trace();
-	stats_fd = netlink_in("router");
 	watch(&timer, EPOLLIN);
 	while (now_us() < t0_us)
 		serve_until(t0_us);

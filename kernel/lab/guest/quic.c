@@ -73,7 +73,8 @@ void quic_acked(struct quic *q, const struct quic_ack *ack, int64_t now_us)
 		return;
 	if (q->highest - q->received > lost)
 		reduce(q, now_us);
-	else
+	else if (!q->blocked)
+		/* RFC 9002, 7.8: only what is used can be found to be enough. */
 		grow(q, acked, now_us);
 }
 

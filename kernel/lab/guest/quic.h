@@ -8,8 +8,11 @@
 /* 1350 bytes of payload, as Chromium's QUIC sends on most paths. */
 enum { QUIC_PAYLOAD = 1350 };
 
+/* RFC 9000, 18.2: the default of max_ack_delay. */
+enum { QUIC_ACK_DELAY_US = 25000 };
+
 /*
- * The sender of a download over UDP that is like QUIC: it numbers its packets,
+ * The sender of a transfer over UDP that is like QUIC: it numbers its packets,
  * learns from acknowledgements what has arrived, and controls its congestion
  * window by loss alone. What is lost is not sent again, since nobody reads it.
  */
@@ -22,6 +25,7 @@ struct quic {
 	double cwnd, ssthresh, reno, w_max;	/* packets */
 	double k_s;
 	int64_t epoch_us, srtt_us, progress_us;
+	bool blocked;		/* by the host, so that the window says nothing */
 };
 
 /* The first message of the receiver has neither, and asks for data. */

@@ -22,24 +22,32 @@ s 100000 0 0 65000 10
 s 100000 1 0 65000 10
 q 100000 0
 p 0 51000 0
+y 0 26000
+x 100000 0 12500
 s 200000 0 10000 70000 10
 s 200000 1 0 65000 10
 s 300000 0 30000 70000 10
 s 300000 1 10000 65000 10
 p 150000 90000 3
+y 3 61000
+x 200000 0 12500
+x 300000 0 50000
 o 10000 250000 32000
 s 400000 0 50000 70000 10
 s 400000 1 10000 65000 10
 s 500000 0 60000 70000 10
 s 500000 1 20000 65000 10
 p 200000 100000 4
+y 4 71000
+x 400000 0 50000
+x 500000 0 62500
 l 50000 1
 l 100000 2
 l 350000 5
 l 450000 6
 r 0 3 7
 r 1 1 2
-u 62500
+u 0 62500 7
 w 1
 d 60 85000 4
 end
@@ -112,6 +120,10 @@ def test_numbers(folder: Path) -> None:
     # 2 Mb/s for 0.5 s are 125 kB.
     assert result["utilisation"] == 0.68
     assert result["upload_goodput_mbps"] == 1.0
+    assert result["uploads"] == [{"goodput_mbps": 1.0, "retransmits": 7}]
+    # Of 26, 61 and 71, the answered ones.
+    assert result["up_ms"] == {"mean": 52.667, "p50": 61.0, "p95": 70.0, "p99": 70.8}
+    assert result["firmware"] is None
     assert (result["retransmits"], result["zero_windows"], result["queue_drops"]) == (4, 2, 4)
     assert result["counters"] == {"sockets": 3, "rounds": 20, "capped": 304}
     assert result["lambda"] == 3.0
@@ -128,11 +140,33 @@ def test_series(folder: Path) -> None:
         "neighbour_goodput_mbps": [],
         "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
         "link_mbps": [2.0] * 5,
+        "upload_goodput_mbps": [[1.0, 0.0, 3.0, 0.0, 1.0]],
+        "firmware_bytes": None,
+        "up": {"t_s": [0.0, 0.15, 0.2], "ms": [26.0, 61.0, 71.0]},
         "rtt": {
             "t_s": [0.0, 0.05, 0.1, 0.15, 0.2, 0.35],
             "ms": [51.0, 190.0, 140.0, 90.0, 100.0, 150.0],
             "lost_t_s": [0.05, 0.1, 0.35],
         },
+    }
+
+
+def test_firmware(folder: Path) -> None:
+    """The mean of each interval, from the sums that the modem keeps."""
+    sums = [1_000_000_000, 1_000_000_000, 301_000_000_000, 601_000_000_000, 601_000_000_000]
+    rows = [f"m {at * 100_000} {total} 4500" for at, total in enumerate([*sums, 901_000_000_000])]
+    (folder / "raw").write_text("".join(f"{row}\n" for row in rows) + RAW)
+    result = results.read(
+        folder, spec.parse("stock", options(uplink_rate="1mbit", firmware="100kB")), KERNEL
+    )
+    assert result["series"]["firmware_bytes"] == [0, 3000, 3000, 0, 3000]
+    assert result["firmware"] == {"mean_bytes": 1800.0, "max_bytes": 4500}
+    assert result["config"]["uplink"] == {
+        "scheme": "pfifo",
+        "target_ms": None,
+        "firmware_bytes": 100_000,
+        "grant_ms": 8.0,
+        "report_ms": None,
     }
 
 

@@ -10,6 +10,7 @@ import synthetic
 from conftest import Lab
 from drwalab import cases, network, pool, schemes, spec
 from drwalab.spec import RunSpec, SpecError
+from drwalab.uplink import SCHEMES
 
 MINIMAL = {"rate": "10mbit"}
 
@@ -98,6 +99,7 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
         {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
         {"neighbour": ["quic"], "second": "clat", "flows": "2", "clock-drift": "500ppm"},
+        {"uploads": "3", "upload-cc": "bbr", "upload-lie": "-20ms", "probe-kind": "opaque"},
     ]
     for load in loads:
         assert spec.parse("stock", link | load).idle() == idle
@@ -105,7 +107,11 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
     event = [*events, "3s lambda=2", "4s clock=1s", "5s timestamps=off"]
     assert spec.parse("drwa", link | {"lambda": "2", "event": event}).idle() == idle
     assert idle.idle() == idle
-    for other in ({"base-rtt": "36ms"}, {"duration": "21s"}, {"loss": "2%"}, {"ipv6": True}):
+    modem = {"firmware": "200kB", "grant": "5ms", "grant-report": "10ms"}
+    with_modem = spec.parse("idle", link | modem)
+    for scheme in SCHEMES:
+        assert spec.parse("stock", link | modem | {"uplink-scheme": scheme}).idle() == with_modem
+    for other in ({"base-rtt": "36ms"}, {"duration": "21s"}, {"loss": "2%"}, {"ipv6": True}, modem):
         assert spec.parse("stock", link | other).idle() != idle
 
 
@@ -172,6 +178,12 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         {"gro": "1ms", "tso": True},
         {"event": ["1s clock=-200ms", "2s clock=1.5s", "3s timestamps=off", "4s timestamps=on"]},
     ]
+    uplinks: list[dict[str, object]] = [
+        {"uplink-scheme": "drwa", "uplink-target": "10ms", "firmware": "1.5MB", "grant": "20ms"},
+        {"uplink-scheme": "qcut-d", "grant-report": "5ms", "uplink-loss": "1%"},
+        {"firmware": "300kB", "uploads": "3", "upload-kind": "quic", "probe-kind": "opaque"},
+        {"upload": True, "upload-cc": "bbr", "upload-lie": "-50ms", "downlink-ack-thin": "8"},
+    ]
     sockets: list[dict[str, object]] = [
         {"rcvbuf": "64kB", "window-clamp": "30kB", "mss": "536B", "fastopen": True},
         {"no-timestamps": True, "no-window-scaling": True, "accepted": True},
@@ -181,6 +193,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     readers = ("slow:2mbit", "pause:20s/10s", "small:100B")
     wanted = [
         *(spec.parse("stock", MINIMAL | each) for each in (*company, *sockets)),
+        *(spec.parse("stock", MINIMAL | {"uplink-rate": "5mbit"} | each) for each in uplinks),
         *(spec.parse("stock", MINIMAL | {"reader": reader}) for reader in readers),
         spec.parse("drwa-classic", given),
         spec.parse("idle", given),
@@ -335,6 +348,37 @@ WRONG = [
         "--scheme stock --rate 1mbit --event '2s outage=3s' --event '4s outage=1s'",
         "--event '4s outage=1s': begins before the end of '2s outage=3s'",
     ),
+    (
+        "--scheme stock --rate 1mbit --firmware 600kB",
+        "--firmware: needs --uplink-rate or --uplink-trace",
+    ),
+    (
+        "--scheme stock --rate 1mbit --uplink-rate 1mbit --uplink-scheme cake",
+        "--uplink-scheme: 'cake' is unknown: choose from pfifo, rmnet",
+    ),
+    (
+        "--scheme stock --rate 1mbit --uplink-rate 1mbit --grant 8ms --uplink-buffer 1MB",
+        "--uplink-buffer: with a modem, --firmware is its size",
+    ),
+    (
+        "--scheme stock --rate 1mbit --uplink-rate 1mbit --uplink-scheme pfifo --uplink-target 1s",
+        "--uplink-target: pfifo has none",
+    ),
+    (
+        "--scheme stock --rate 1mbit --uplink-rate 1mbit --firmware 1kB",
+        "--firmware: 1000 B is out of 1500B to 4GiB",
+    ),
+    (
+        "--scheme stock --rate 1mbit --uplink-rate 1mbit --firmware 1MB --flows 2 --second vpn",
+        "--second: not with --uplink-scheme",
+    ),
+    ("--scheme stock --rate 1mbit --upload-cc bbr", "--upload-cc: needs --upload or --uploads"),
+    (
+        "--scheme stock --rate 1mbit --upload --upload-kind quic --upload-lie 5ms",
+        "--upload-lie: concerns TCP",
+    ),
+    ("--scheme stock --rate 1mbit --uploads 33", "--uploads: '33' is not a whole number from 1"),
+    ("--scheme stock --rate 1mbit --probe-kind x", "--probe-kind: 'x' is unknown"),
     ("--scheme stock --rate 1mbit --mss 87", "--mss: 87 B is out of 88 to 8960 bytes"),
     ("--scheme stock --rate 1mbit --mss 9kB", "--mss: 9000 B is out of 88 to 8960 bytes"),
     (

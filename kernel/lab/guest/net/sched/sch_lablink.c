@@ -21,6 +21,8 @@
  *  outage     nothing crosses until it ends
  *  hand_over  what crossed in an interval leaves together at its end, as a modem
  *	       hands a batch to the phone
+ *  modem      the phone's modem (lab_modem.h) has a queue of its own, and the child
+ *	       becomes the host's qdisc, which fills it
  *
  * On the way a link can also make another clock of the server's: TSval is
  * rewritten downwards, and what comes back in TSecr upwards, so that the server
@@ -30,8 +32,9 @@
  *  clock_tick it counts these many ms as one
  *  clock_step it jumps ahead, or stands still for a while when negative
  *  no_stamps  timestamps are removed, also of connections that have begun
- *  lie	       connections from this port claim a queue of so many ms, but for a
- *	       moment in LABLINK_LIE_NS
+ *  lie	       segments from this port claim to be so many ms older, or newer when
+ *	       negative, but for a moment in LABLINK_LIE_NS: a queue of the download
+ *	       that carries data, a shorter or longer way up of an upload
  *
  * Segments of a large send (TSO) cross one by one. Lengths are those of the IP
  * packet, since a radio bearer carries no Ethernet header. The waiting line is a
@@ -54,6 +57,8 @@
 #include <net/pkt_sched.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+
+#include "lab_modem.h"
 
 /* Declares skb_gso_segment() since 6.5. */
 #if __has_include(<net/gso.h>)
@@ -79,8 +84,11 @@ enum {
 	TCA_LABLINK_CLOCK_TICK,	/* u32, ms */
 	TCA_LABLINK_CLOCK_STEP,	/* s32, ms, from now on */
 	TCA_LABLINK_NO_STAMPS,	/* u32, 1: from now on, 0: no more */
-	TCA_LABLINK_LIE,	/* u32, ms */
+	TCA_LABLINK_LIE,	/* s32, ms */
 	TCA_LABLINK_LIE_PORT,	/* u32 */
+	TCA_LABLINK_FIRMWARE,	/* u32, bytes that stop the host's queue, 0: no modem */
+	TCA_LABLINK_GRANT,	/* u64, ns from asking to crossing */
+	TCA_LABLINK_REPORT,	/* u64, ns between reports of the backlog, 0: none */
 	__TCA_LABLINK_MAX,
 };
 
@@ -128,7 +136,7 @@ static struct {
 	spinlock_t	lock;		/* of all below */
 	s32		ppm;
 	u32		tick_ms;
-	u32		lie_ms;
+	s32		lie_ms;
 	__be16		lie_port;
 	bool		no_stamps;
 	u32		steps;
@@ -174,6 +182,8 @@ struct lablink_sched_data {
 
 	enum lablink_clock_way clock;
 
+	struct lab_modem modem;
+
 	u32		ack_thin;
 	u64		runs_until_ns;	/* when the runs' ACKs pass, 0: none is held */
 	struct lablink_run run[LABLINK_RUNS];
@@ -195,8 +205,11 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_CLOCK_TICK] = { .type = NLA_U32 },
 	[TCA_LABLINK_CLOCK_STEP] = { .type = NLA_S32 },
 	[TCA_LABLINK_NO_STAMPS]	= { .type = NLA_U32 },
-	[TCA_LABLINK_LIE]	= { .type = NLA_U32 },
+	[TCA_LABLINK_LIE]	= { .type = NLA_S32 },
 	[TCA_LABLINK_LIE_PORT]	= { .type = NLA_U32 },
+	[TCA_LABLINK_FIRMWARE]	= { .type = NLA_U32 },
+	[TCA_LABLINK_GRANT]	= { .type = NLA_U64 },
+	[TCA_LABLINK_REPORT]	= { .type = NLA_U64 },
 };
 
 static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
@@ -218,8 +231,8 @@ static u64 lablink_blocked_until(const struct lablink_sched_data *q)
 				 q->outage_end_ns;
 }
 
-static int lablink_queue(struct sk_buff *skb, struct Qdisc *sch,
-			 struct sk_buff **to_free)
+static int lablink_queue_child(struct sk_buff *skb, struct Qdisc *sch,
+			       struct sk_buff **to_free)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
@@ -232,6 +245,20 @@ static int lablink_queue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	sch->qstats.backlog += len;
 	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+/* Into the line that the link drains: the child, or the modem behind it. */
+static int lablink_queue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+
+	if (!q->modem.limit)
+		return lablink_queue_child(skb, sch, to_free);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+	lab_modem_put(&q->modem, skb, ktime_get_ns());
 	return NET_XMIT_SUCCESS;
 }
 
@@ -338,7 +365,7 @@ static u64 lablink_clock_age(const struct lablink_clock *c, u64 says, u64 now)
 	return low;
 }
 
-static u32 lablink_lie(const struct lablink_clock *c, u64 now)
+static s32 lablink_lie(const struct lablink_clock *c, u64 now)
 {
 	u64 turn = 0;
 
@@ -455,17 +482,13 @@ static int lablink_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	return lablink_queue(skb, sch, to_free);
 }
 
-static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			   struct sk_buff **to_free)
+/* What comes to the link, or to its modem, is split into packets. */
+static int lablink_admit(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+			 struct sk_buff **to_free)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns();
 	struct sk_buff *segs, *next;
 
-	/* The queue is the modem's or the base station's: TCP small queues,
-	 * which account for the sender's own device, do not see it.
-	 */
-	skb_orphan_partial(skb);
 	lablink_radio_used(q, now);
 	if (q->clock)
 		lablink_set_clock(skb, q->clock, now);
@@ -481,6 +504,42 @@ static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	consume_skb(skb);
 	return NET_XMIT_SUCCESS;
+}
+
+static int lablink_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			   struct sk_buff **to_free)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+
+	if (q->modem.limit) {
+		/* IP packets of all segments; they are split behind the host. */
+		u32 packets = max_t(u32, skb_shinfo(skb)->gso_segs, 1);
+
+		qdisc_skb_cb(skb)->pkt_len -= packets * skb_network_offset(skb);
+		return lablink_queue_child(skb, sch, to_free);
+	}
+	/* The queue is the modem's or the base station's: TCP small queues,
+	 * which account for the sender's own device, do not see it.
+	 */
+	skb_orphan_partial(skb);
+	return lablink_admit(skb, sch, ktime_get_ns(), to_free);
+}
+
+/* The modem takes what the host's qdisc releases. */
+static void lablink_fill_modem(struct Qdisc *sch, u64 now)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb, *to_free = NULL;
+
+	while (lab_modem_takes(&q->modem)) {
+		skb = qdisc_dequeue_peeked(q->qdisc);
+		if (!skb)
+			break;
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+		lablink_admit(skb, sch, now, &to_free);
+	}
+	kfree_skb_list(to_free);
 }
 
 /* Have the queue looked at again at @ns, or before when a held packet is due. */
@@ -555,9 +614,12 @@ static bool lablink_trace_ready(struct lablink_sched_data *q, u32 len, u64 now)
 }
 
 /* The next packet that has crossed the line. */
-static struct sk_buff *lablink_cross(struct lablink_sched_data *q, u64 now)
+static struct sk_buff *lablink_cross(struct Qdisc *sch, u64 now)
 {
-	struct sk_buff *skb = q->qdisc->ops->peek(q->qdisc);
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = q->modem.limit ? skb_peek(&q->modem.fifo) :
+					       q->qdisc->ops->peek(q->qdisc);
+	u64 granted_ns;
 
 	if (!skb) {
 		q->budget = 0;
@@ -565,11 +627,24 @@ static struct sk_buff *lablink_cross(struct lablink_sched_data *q, u64 now)
 		lablink_wait(q, U64_MAX);
 		return NULL;
 	}
+	granted_ns = q->modem.limit ? lab_modem_granted_ns(skb) : 0;
+	/* Opportunities before the grant are another phone's. */
+	if (now >= q->start_ns && now < granted_ns) {
+		q->budget = 0;
+		q->armed = false;
+		lablink_wait(q, granted_ns);
+		return NULL;
+	}
 	if (now >= q->start_ns &&
 	    !(q->trace_ms ? lablink_trace_ready(q, qdisc_pkt_len(skb), now) :
 			    lablink_rate_ready(q, qdisc_pkt_len(skb), now)))
 		return NULL;
-	return qdisc_dequeue_peeked(q->qdisc);
+	if (!q->modem.limit)
+		return qdisc_dequeue_peeked(q->qdisc);
+	skb = lab_modem_get(&q->modem, now);
+	/* There is room now. */
+	lablink_fill_modem(sch, now);
+	return skb;
 }
 
 static bool lablink_hold_back(struct lablink_sched_data *q, struct sk_buff *skb,
@@ -585,8 +660,9 @@ static bool lablink_hold_back(struct lablink_sched_data *q, struct sk_buff *skb,
 	return true;
 }
 
-static struct sk_buff *lablink_next(struct lablink_sched_data *q, u64 now)
+static struct sk_buff *lablink_next(struct Qdisc *sch, u64 now)
 {
+	struct lablink_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
 	if (q->held && (!q->overtakers || now >= q->held_until_ns)) {
@@ -594,20 +670,21 @@ static struct sk_buff *lablink_next(struct lablink_sched_data *q, u64 now)
 		q->held = NULL;
 		return skb;
 	}
-	skb = lablink_cross(q, now);
+	skb = lablink_cross(sch, now);
 	if (skb && !q->held && lablink_hold_back(q, skb, now))
-		skb = lablink_cross(q, now);
+		skb = lablink_cross(sch, now);
 	if (skb && q->held)
 		q->overtakers--;
 	return skb;
 }
 
 /* What crossed waits for the end of the interval that it crossed in. */
-static struct sk_buff *lablink_next_of_batch(struct lablink_sched_data *q, u64 now)
+static struct sk_buff *lablink_next_of_batch(struct Qdisc *sch, u64 now)
 {
+	struct lablink_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
-	while ((skb = lablink_next(q, now))) {
+	while ((skb = lablink_next(sch, now))) {
 		if (skb_queue_empty(&q->batch))
 			q->batch_ns = q->start_ns + q->hand_over_ns *
 				      DIV64_U64_ROUND_UP(now - q->start_ns,
@@ -624,6 +701,9 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 	u64 blocked_until = lablink_blocked_until(q);
 	struct sk_buff *skb;
 
+	/* Whether or not the radio works. */
+	if (q->modem.limit)
+		lablink_fill_modem(sch, now);
 	if (now < blocked_until) {
 		/* The head starts over, and opportunities pass unused. */
 		q->tx_end_ns = 0;
@@ -636,9 +716,9 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 	if (q->runs_until_ns && now >= q->runs_until_ns)
 		lablink_end_runs(sch);
 	if (q->hand_over_ns && now >= q->start_ns)
-		skb = lablink_next_of_batch(q, now);
+		skb = lablink_next_of_batch(sch, now);
 	else
-		skb = lablink_next(q, now);
+		skb = lablink_next(sch, now);
 	if (unlikely(!skb))
 		return NULL;
 	lablink_radio_used(q, now);
@@ -659,6 +739,7 @@ static void lablink_reset(struct Qdisc *sch)
 	kfree_skb(q->held);
 	q->held = NULL;
 	__skb_queue_purge(&q->batch);
+	lab_modem_reset(&q->modem);
 	for (i = 0; i < LABLINK_RUNS; i++) {
 		kfree_skb(q->run[i].ack);
 		q->run[i].ack = NULL;
@@ -709,7 +790,7 @@ static int lablink_change_clock(struct nlattr **tb)
 	if (tb[TCA_LABLINK_NO_STAMPS])
 		lablink_server.no_stamps = nla_get_u32(tb[TCA_LABLINK_NO_STAMPS]);
 	if (tb[TCA_LABLINK_LIE])
-		lablink_server.lie_ms = nla_get_u32(tb[TCA_LABLINK_LIE]);
+		lablink_server.lie_ms = nla_get_s32(tb[TCA_LABLINK_LIE]);
 	if (tb[TCA_LABLINK_LIE_PORT])
 		lablink_server.lie_port = htons(nla_get_u32(tb[TCA_LABLINK_LIE_PORT]));
 	if (tb[TCA_LABLINK_CLOCK_STEP]) {
@@ -782,6 +863,7 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 
 	qdisc_watchdog_init(&q->watchdog, sch);
 	__skb_queue_head_init(&q->batch);
+	lab_modem_init(&q->modem, 0, 0, 0);
 	q->qdisc = &noop_qdisc;
 	if (!opt)
 		return -EINVAL;
@@ -803,6 +885,12 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 		q->promotion_ns = nla_get_u64(tb[TCA_LABLINK_PROMOTION]);
 		q->idle_ns = nla_get_u64(tb[TCA_LABLINK_IDLE]);
 	}
+	if (tb[TCA_LABLINK_FIRMWARE])
+		lab_modem_init(&q->modem, nla_get_u32(tb[TCA_LABLINK_FIRMWARE]),
+			       tb[TCA_LABLINK_GRANT] ?
+			       nla_get_u64(tb[TCA_LABLINK_GRANT]) : 0,
+			       tb[TCA_LABLINK_REPORT] ?
+			       nla_get_u64(tb[TCA_LABLINK_REPORT]) : 0);
 
 	q->qdisc = fifo_create_dflt(sch, &bfifo_qdisc_ops, limit, extack);
 	if (IS_ERR(q->qdisc)) {
@@ -839,6 +927,14 @@ static int lablink_dump(struct Qdisc *sch, struct sk_buff *skb)
 		return -EMSGSIZE;
 	}
 	return nla_nest_end(skb, nest);
+}
+
+static int lablink_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct lab_modem_xstats st = lab_modem_stats(&q->modem, ktime_get_ns());
+
+	return q->modem.limit ? gnet_stats_copy_app(d, &st, sizeof(st)) : 0;
 }
 
 static int lablink_dump_class(struct Qdisc *sch, unsigned long cl,
@@ -905,8 +1001,21 @@ static struct Qdisc_ops lablink_qdisc_ops __read_mostly = {
 	.destroy	= lablink_destroy,
 	.change		= lablink_change,
 	.dump		= lablink_dump,
+	.dump_stats	= lablink_dump_stats,
 	.owner		= THIS_MODULE,
 };
+
+/* The caller holds RTNL, and lives in the link's tree. */
+const struct lab_modem *lablink_modem(const struct Qdisc *sch)
+{
+	struct Qdisc *root = qdisc_root_sleeping(sch);
+	struct lablink_sched_data *q;
+
+	if (root->ops != &lablink_qdisc_ops)
+		return NULL;
+	q = qdisc_priv(root);
+	return q->modem.limit ? &q->modem : NULL;
+}
 
 static int __init lablink_module_init(void)
 {

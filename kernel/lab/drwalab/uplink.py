@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The phone's uplink: its qdisc, and the modem behind it (guest/net/sched/lab_modem.h)."""
+
+from dataclasses import dataclass
+
+from drwalab import units
+
+# What may stand before the modem; README.md explains each.
+SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", "drwa")
+# Those that --uplink-target concerns.
+WITH_TARGET = ("qcut-d", "drwa")
+
+# What an upload is sent over.
+UPLOAD_KINDS = ("tcp", "quic")
+# What a probe's answer has of the probe: all of it, or nothing that could be recognised.
+PROBE_KINDS = ("echo", "opaque")
+
+
+@dataclass(frozen=True)
+class Uplink:
+    """A modem with a queue of its own, and what the phone does about it.
+
+    Without target_us a scheme has its own; without report_us grants depend on nothing.
+    """
+
+    scheme: str
+    target_us: int | None
+    firmware_bytes: int
+    grant_us: int
+    report_us: int | None
+
+    @property
+    def label(self) -> str:
+        if self.target_us is None:
+            return f"uplink {self.scheme}"
+        return f"uplink {self.scheme} {units.show_time(self.target_us)}"
+
+    def words(self) -> list[str]:
+        """The options that repeat it."""
+        words = ["--uplink-scheme", self.scheme]
+        if self.target_us is not None:
+            words += ["--uplink-target", units.show_time(self.target_us)]
+        words += ["--firmware", units.show_bytes(self.firmware_bytes)]
+        words += ["--grant", units.show_time(self.grant_us)]
+        if self.report_us is not None:
+            words += ["--grant-report", units.show_time(self.report_us)]
+        return words

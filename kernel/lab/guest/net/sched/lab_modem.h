@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The modem of the lab's phone: what its firmware has taken from the host
+ *
+ * The host's qdisc is in front of it and does not see into it. It is a FIFO of
+ * bytes that stops the host's queue when it is full, and takes packets again
+ * when an eighth of it has drained. What it took is complete for the host: TCP
+ * small queues count the host's qdisc alone.
+ *
+ * A radio does not send what the base station has not granted. A packet that
+ * finds the modem empty makes it ask, and crosses no sooner than @grant_ns
+ * later; the opportunities before are another phone's. While the modem has
+ * something it goes on being served, unless grants depend on the backlog: then
+ * it reports its backlog every @report_ns (3GPP TS 36.321, 5.4.5, BSR), and what
+ * a report named may cross from @grant_ns after it on.
+ */
+#ifndef LAB_MODEM_H
+#define LAB_MODEM_H
+
+#include <linux/skbuff.h>
+#include <linux/types.h>
+#include <net/sch_generic.h>
+
+struct lab_modem {
+	u32	limit;		/* bytes that stop the host's queue, 0: no modem */
+	u32	bytes;		/* now in the firmware */
+	u32	max_bytes;	/* most so far */
+	bool	stopped;
+	u64	grant_ns;
+	u64	report_ns;	/* between reports, 0: grants do not depend on them */
+	u64	reported_ns;	/* the latest report, or the next one */
+	u64	crossed;	/* bytes that have left */
+	u64	changed_ns;
+	u64	byte_ns;	/* bytes in the firmware, summed over time */
+	struct sk_buff_head fifo;
+};
+
+/* What an agent reads as the link's xstats. */
+struct lab_modem_xstats {
+	__u64	byte_ns;
+	__u32	bytes;
+	__u32	max_bytes;
+};
+
+void lab_modem_init(struct lab_modem *modem, u32 limit, u64 grant_ns, u64 report_ns);
+void lab_modem_reset(struct lab_modem *modem);
+bool lab_modem_takes(struct lab_modem *modem);
+void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now);
+u64 lab_modem_granted_ns(const struct sk_buff *skb);
+struct sk_buff *lab_modem_get(struct lab_modem *modem, u64 now);
+struct lab_modem_xstats lab_modem_stats(struct lab_modem *modem, u64 now);
+
+/* The modem of the link that @sch is a part of, as /dev/diag shows one; or NULL. */
+const struct lab_modem *lablink_modem(const struct Qdisc *sch);
+
+#endif
