@@ -436,6 +436,13 @@ def run(
         bool,
         typer.Option("--tso", help="The server sends large segments that its device splits (TSO)."),
     ] = False,
+    upload_tso: Annotated[
+        bool,
+        typer.Option(
+            "--upload-tso",
+            help="The phone hands large segments of uploads to its modem, which splits them.",
+        ),
+    ] = False,
     ipv6: Annotated[bool, typer.Option("--ipv6", help="IPv6 instead of IPv4.")] = False,
     unpatched: Annotated[
         bool,
@@ -512,6 +519,7 @@ def run(
         "clock-tick": clock_tick,
         "gro": gro,
         "tso": tso,
+        "upload-tso": upload_tso,
         "ipv6": ipv6,
         "unpatched": unpatched,
         "seed": seed,

@@ -22,23 +22,32 @@ LINK_KEYS = (
     "uplink_rate_bps",
     "uplink_trace",
     "uplink_buffer_bytes",
+    "firmware_bytes",
+    "grant_ms",
+    "grant_report_ms",
     "flows",
     "flow_gap_s",
     "duration_s",
     "loss",
+    "uplink_loss",
     "reorder",
     "duplicate",
     "ack_thin",
+    "downlink_ack_thin",
     "promotion",
     "reader",
     "sockets",
     "upload",
+    "uploads",
+    "upload_kind",
+    "upload_lie_ms",
     "neighbours",
     "second",
     "clock_ppm",
     "clock_tick_ms",
     "gro_ms",
     "tso",
+    "upload_tso",
     "ipv6",
     "events",
     "objects",
@@ -46,6 +55,7 @@ LINK_KEYS = (
     "arrival",
     "think_s",
     "probe_interval_ms",
+    "probe_kind",
 )
 
 
@@ -90,6 +100,9 @@ class Run:
 
     @property
     def goodput(self) -> float:
+        """The downloads', or the uploads' where there is nothing else."""
+        if not self.result["flows"] and self.result.get("upload_goodput_mbps"):
+            return float(self.result["upload_goodput_mbps"])
         return float(self.result["goodput_mbps"])
 
     def rtt(self, key: str) -> float | None:
@@ -302,17 +315,29 @@ def link_label(result: Result) -> str:
     c = result["config"]
     parts = [_path_label(c, ""), f"base RTT {c['base_rtt_ms']:g} ms", _buffer_label(c, "")]
     if c.get("uplink_rate_bps") or c.get("uplink_trace"):
-        parts.append(f"uplink {_path_label(c, 'uplink_')} with a {_buffer_label(c, 'uplink_')}")
+        queue = _buffer_label(c, "uplink_")
+        if c.get("firmware_bytes"):
+            queue = f"modem of {c['firmware_bytes'] / 1000:g} kB, grants after {c['grant_ms']:g} ms"
+        if c.get("grant_report_ms"):
+            queue += f" of what is reported each {c['grant_report_ms']:g} ms"
+        parts.append(f"uplink {_path_label(c, 'uplink_')} with a {queue}")
     flows = c["flows"]
     parts.append(f"{flows} flow{'' if flows == 1 else 's'}")
     if c.get("flow_gap_s"):
         parts[-1] += f" {c['flow_gap_s']:g} s apart"
     parts.append(f"{c['duration_s']:g} s")
-    for harm, text in (("loss", "loss"), ("reorder", "reordered"), ("duplicate", "duplicated")):
+    for harm, text in (
+        ("loss", "loss"),
+        ("uplink_loss", "loss on the way up"),
+        ("reorder", "reordered"),
+        ("duplicate", "duplicated"),
+    ):
         if c.get(harm):
             parts.append(f"{c[harm] * 100:g} % {text}")
     if c.get("ack_thin"):
         parts.append(f"one ACK of {c['ack_thin']}")
+    if c.get("downlink_ack_thin"):
+        parts.append(f"one of an upload's ACKs of {c['downlink_ack_thin']}")
     if c.get("promotion"):
         parts.append(f"promotion {c['promotion']}")
     if c.get("reader", "fast") != "fast":
@@ -320,7 +345,7 @@ def link_label(result: Result) -> str:
     if c.get("sockets"):
         parts.append(c["sockets"])
     if c.get("upload"):
-        parts.append("an own upload")
+        parts.append(_uploads_label(c))
     if c.get("objects"):
         sizes = " ".join(units.show_bytes(size) for size in c["objects"])
         when = " on one connection" if c.get("keep_alive") else ""
@@ -338,10 +363,23 @@ def link_label(result: Result) -> str:
         parts.append(f"GRO of {c['gro_ms']:g} ms")
     if c.get("tso"):
         parts.append("TSO")
+    if c.get("upload_tso"):
+        parts.append("TSO of uploads")
+    if c.get("probe_kind", "echo") != "echo":
+        parts.append(f"{c['probe_kind']} probes")
     if c.get("ipv6"):
         parts.append("IPv6")
     parts += [str(e) for e in c.get("events") or []]
     return ", ".join(parts)
+
+
+def _uploads_label(config: dict[str, Any]) -> str:
+    count = config.get("uploads", 1)
+    kind = " over QUIC" if config.get("upload_kind") == "quic" else ""
+    label = f"an own upload{kind}" if count == 1 else f"{count} own uploads{kind}"
+    if config.get("upload_lie_ms"):
+        label += f" whose server's clock lies by {config['upload_lie_ms']} ms"
+    return label
 
 
 def _path_label(config: dict[str, Any], prefix: str) -> str:

@@ -172,6 +172,8 @@ def setup_script(spec: RunSpec) -> str:
         lines.append(_MODEM.format(device=device, mtu=_SECOND_MTU[spec.second]))
     if spec.tso:
         lines.append("ip -n server link set srv0 gso_max_segs 65535")
+    if spec.upload_tso:
+        lines.append("ip -n phone link set rmnet0 gso_max_segs 65535")
     if spec.sockets.mptcp:
         lines.append(_MPTCP.format(address="fd00:3::2" if spec.ipv6 else "10.0.3.2"))
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]

@@ -73,8 +73,8 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
         lambda r: number(r["upload_goodput_mbps"], 2),
         lambda r: bool(r["config"]["upload"]),
     ),
-    ("Up p50\nms", _up("p50"), lambda r: bool(r["config"]["uplink"])),
-    ("Up p95\nms", _up("p95"), lambda r: bool(r["config"]["uplink"])),
+    ("Up p50\nms", _up("p50"), lambda r: r["firmware"] is not None),
+    ("Up p95\nms", _up("p95"), lambda r: r["firmware"] is not None),
     (
         "Firmware\nmean kB",
         lambda r: number(r["firmware"]["mean_bytes"] / 1e3),
@@ -100,7 +100,7 @@ def link_label(result: Result) -> str:
     config = result["config"]
     rate = config["rate_bps"]
     link = config["trace"] if rate is None else f"{rate / 1e6:g} Mb/s"
-    if config["uplink"]:
+    if config.get("uplink_scheme"):
         rate = config["uplink_rate_bps"]
         link += f" / {config['uplink_trace'] if rate is None else f'{rate / 1e6:g} Mb/s'}"
     return f"{link}, {config['base_rtt_ms']:g} ms"

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from drwalab import __version__
 from drwalab.kernels import Kernel
 from drwalab.spec import SAMPLE_US, Link, Neighbour, RunSpec
-from drwalab.uplink import Uplink
 
 SCHEMA = "drwa-lab-run/2"
 
@@ -174,7 +173,7 @@ def _or_none(value: int | None, divisor: int) -> float | None:
 
 
 def _config(spec: RunSpec) -> dict[str, Any]:
-    up = spec.up
+    up, modem = spec.up, spec.uplink
     return {
         "kernel": spec.kernel,
         "flavour": spec.flavour,
@@ -184,7 +183,12 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "buffer_bytes": spec.down.buffer_bytes,
         "uplink_rate_bps": up.rate_bps if up else None,
         "uplink_trace": up.trace.path.name if up and up.trace else None,
-        "uplink_buffer_bytes": up.buffer_bytes if up else None,
+        "uplink_buffer_bytes": up.buffer_bytes if up and not modem else None,
+        "uplink_scheme": modem.scheme if modem else None,
+        "uplink_target_ms": _or_none(modem.target_us, 1000) if modem else None,
+        "firmware_bytes": modem.firmware_bytes if modem else None,
+        "grant_ms": modem.grant_us / 1e3 if modem else None,
+        "grant_report_ms": _or_none(modem.report_us, 1000) if modem else None,
         "loss": spec.loss_ppm / 1e6,
         "reorder": spec.reorder_ppm / 1e6,
         "duplicate": spec.duplicate_ppm / 1e6,
@@ -200,7 +204,6 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "upload_kind": spec.upload_kind if spec.uploads else None,
         "upload_cc": spec.upload_cc if spec.uploads and spec.upload_kind == "tcp" else None,
         "upload_lie_ms": spec.upload_lie_ms or None,
-        "uplink": _uplink(spec.uplink),
         "uplink_loss": spec.uplink_loss_ppm / 1e6,
         "downlink_ack_thin": spec.downlink_ack_thin or None,
         "probe_kind": spec.probe_kind,
@@ -216,19 +219,8 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "clock_tick_ms": spec.clock.tick_ms,
         "gro_ms": _or_none(spec.gro_us, 1000),
         "tso": spec.tso,
+        "upload_tso": spec.upload_tso,
         "ipv6": spec.ipv6,
-    }
-
-
-def _uplink(uplink: Uplink | None) -> dict[str, Any] | None:
-    if uplink is None:
-        return None
-    return {
-        "scheme": uplink.scheme,
-        "target_ms": _or_none(uplink.target_us, 1000),
-        "firmware_bytes": uplink.firmware_bytes,
-        "grant_ms": uplink.grant_us / 1e3,
-        "report_ms": _or_none(uplink.report_us, 1000),
     }
 
 

@@ -293,6 +293,7 @@ class RunSpec:
     clock: Clock
     gro_us: int | None
     tso: bool
+    upload_tso: bool
     ipv6: bool
     seed: int
     pcap_dir: Path | None = None
@@ -353,6 +354,7 @@ class RunSpec:
             second=None,
             clock=Clock(),
             tso=False,
+            upload_tso=False,
             seed=DEFAULTS["seed"],
             pcap_dir=None,
         )
@@ -431,6 +433,7 @@ class RunSpec:
             words += ["--gro", units.show_time(self.gro_us)]
         flags = {
             "--tso": self.tso,
+            "--upload-tso": self.upload_tso,
             "--keep-alive": self.keep_alive,
             "--upload": self.uploads > 0,
             "--ipv6": self.ipv6,
@@ -552,6 +555,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         clock=_clock(options),
         gro_us=options.parse("gro", units.parse_time_us) if options.given("gro") else None,
         tso=bool(options.get("tso")),
+        upload_tso=bool(options.get("upload-tso")),
         ipv6=bool(options.get("ipv6")),
         seed=options.whole("seed", 0, (1 << 64) - 1),
     )
@@ -820,6 +824,8 @@ def _check_company(spec: RunSpec) -> None:
             raise SpecError("--second: not with --ipv6")
         if any(event.what in ("interface", "move") for event in spec.events):
             raise SpecError("--second: not with an event interface or move")
+    if spec.upload_tso and (not spec.uplink or spec.upload_kind != "tcp" or not spec.uploads):
+        raise SpecError("--upload-tso: needs --upload over TCP and --uplink-scheme")
     if spec.upload_lie_ms and any(neighbour.kind == "liar" for neighbour in spec.neighbours):
         raise SpecError("--upload-lie: not with a liar as --neighbour")
     if spec.second and spec.uplink:

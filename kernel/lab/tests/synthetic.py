@@ -95,7 +95,7 @@ def run(
             "reader": "fast",
             "sockets": "",
             "upload": False,
-            "uplink": None,
+            "uplink_scheme": None,
             "ipv6": False,
             "events": [],
             "objects": [],
