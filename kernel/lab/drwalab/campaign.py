@@ -4,7 +4,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from drwalab import cases, compare, errors, kernels, output, pool, schemes, targets
+from drwalab import cases, compare, errors, kernels, output, pool, schemes, targets, uplink_targets
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
 from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError
-from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target
+from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
@@ -29,11 +29,59 @@ P95_WITHIN = 0.05
 OTHER_PATHS = (-0.002, 0.002, 0.004)
 
 
-def document_path(line: str, form: str = "") -> Path:
+def document_path(line: str, form: str = "", name: str = "campaign") -> Path:
     """Where the campaign of a kernel line is recorded, or how another form of the law differs."""
-    words = ["campaign", *([form] if form else [])]
+    words = [name, *([form] if form else [])]
     words += [line] if line != DEFAULTS["kernel"] else []
     return RESULTS / f"{'-'.join(words)}.md"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Targets, and how their document tells of the runs."""
+
+    title: str
+    option: str
+    targets: Sequence[Target]
+    elsewhere: Mapping[str, str]
+    player: Callable[[Result], str]
+    subject: str
+    legend: str
+    heads: Sequence[str]
+    players: Callable[[Sequence[Group]], list[tuple[str, ...]]]
+
+
+def _downlink() -> Table:
+    return Table(
+        title="Campaign",
+        option="",
+        targets=TARGETS,
+        elsewhere=ELSEWHERE,
+        player=player,
+        subject="the default law (`drwa`), to what the target names; "
+        "[targets.py](../drwalab/targets.py)",
+        legend="The players of each case over the links that they share with stock: goodput of "
+        "stock's, mean and p95 RTT of the idle link's, each the geometric mean over the links, and "
+        "the mean time to fetch an object.\n",
+        heads=("Player", "Links", "Goodput", "Mean RTT", "p95 RTT", "Fetch, ms"),
+        players=_players,
+    )
+
+
+def _uplink() -> Table:
+    return Table(
+        title="Uplink",
+        option=" --uplink",
+        targets=uplink_targets.TARGETS,
+        elsewhere=uplink_targets.ELSEWHERE,
+        player=uplink_targets.player,
+        subject="the gate (`drwa`), to what the target names; "
+        "[uplink_targets.py](../drwalab/uplink_targets.py)",
+        legend="The players of each case over each link. `pfifo` is today's phone, `qcut-d` knows "
+        "what is in the modem; senders (`bbr`, `vegas`) are those of the phone, over `pfifo`.\n",
+        heads=uplink_targets.HEADS,
+        players=uplink_targets.players,
+    )
 
 
 @dataclass(frozen=True)
@@ -119,8 +167,8 @@ class Row:
     kernels: list[str]
 
 
-def _row(case: Case, found: Sequence[Result]) -> Row:
-    groups = targets.groups(found)
+def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
+    groups = targets.groups(found, table.player)
     kept = ("series", "drwa")
     kernels = {
         f"{p['kernel_release']}, patches {', '.join(i[:12] for i in p['patch_ids'])}"
@@ -129,8 +177,8 @@ def _row(case: Case, found: Sequence[Result]) -> Row:
     }
     return Row(
         case=case,
-        verdicts=[judge(target, groups) for target in TARGETS if target.case == case.name],
-        players=_players(groups),
+        verdicts=[judge(target, groups) for target in table.targets if target.case == case.name],
+        players=table.players(groups),
         runs=[{k: v for k, v in result.items() if k not in kept} for result in found],
         kernels=sorted(kernels),
     )
@@ -316,36 +364,35 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def document(rows: Sequence[Row], line: str, took_s: float) -> str:
+def document(rows: Sequence[Row], line: str, took_s: float, table: Table) -> str:
     """The verdicts, then each case's players side by side."""
     verdicts = [v for row in rows for v in row.verdicts]
     cells = [v.cells() for v in sorted(verdicts, key=lambda v: v.order)]
-    cells += [(row, text, "", "–", "–", "–", "tested there") for row, text in ELSEWHERE.items()]
+    cells += [
+        (row, text, "", "–", "–", "–", "tested there") for row, text in table.elsewhere.items()
+    ]
     required = [v for v in verdicts if not v.reach]
     met = sum(v.met for v in required)
     runs = sum(len(row.runs) for row in rows)
     parts = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
-        "# Campaign\n"
+        f"# {table.title}\n"
         f"{met} of {len(required)} targets are met; those missed come first. A target holds on "
         "every link that it concerns, and the table has the worst one, or it is about the "
-        "geometric mean of all. Ratios are of the default law (`drwa`), to what the target names; "
-        "[targets.py](../drwalab/targets.py) has the formulae.\n\n"
+        f"geometric mean of all. Ratios are of {table.subject} has the formulae.\n\n"
         f"{_table(HEADS, cells)}\n"
-        "The players of each case over the links that they share with stock: goodput of stock's, "
-        "mean and p95 RTT of the idle link's, each the geometric mean over the links, and the mean "
-        "time to fetch an object.\n"
+        f"{table.legend}"
     ]
-    heads = ("Player", "Links", "Goodput", "Mean RTT", "p95 RTT", "Fetch, ms")
     for row in rows:
-        parts.append(f"## {row.case.name}\n{row.case.about}\n\n{_table(heads, row.players)}")
+        players = _table(table.heads, row.players)
+        parts.append(f"## {row.case.name}\n{row.case.about}\n\n{players}")
         parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]
     kernels = sorted({kernel for row in rows for kernel in row.kernels})
     of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
     parts.append(
         f"Kernel: {'; '.join(kernels)}; without the patches where the law does not run. Repeat it "
-        f"with `kernel/lab/lab campaign{of_line}`; {runs} runs, this time in {took_s / 60:.0f} "
-        "min.\n"
+        f"with `kernel/lab/lab campaign{table.option}{of_line}`; {runs} runs, this time in "
+        f"{took_s / 60:.0f} min.\n"
     )
     return "\n".join(parts)
 
@@ -358,7 +405,8 @@ def _on(case: Case, line: str) -> Case:
     """
 
     def on(one: RunSpec) -> RunSpec:
-        flavour = one.scheme.flavour if one.scheme.uses_drwa else "base"
+        gated = one.uplink is not None and one.uplink.scheme == targets.LAW
+        flavour = one.scheme.flavour if one.scheme.uses_drwa or gated else "base"
         return replace(one, kernel=line, flavour=flavour)
 
     specs = [on(one) for one in case.specs if one.gro_us is None or line not in NO_GRO]
@@ -368,13 +416,13 @@ def _on(case: Case, line: str) -> Case:
     return replace(case, specs=specs, skipped=skipped)
 
 
-def _choose(rows: Sequence[str], line: str, recorded: Path | None) -> list[Case]:
+def _choose(rows: Sequence[str], line: str, recorded: Path | None, table: Table) -> list[Case]:
     if line not in (known := read_lines()):
         raise SpecError(f"--kernel: '{line}' is unknown: choose from {', '.join(known)}")
-    names = {t.row: t.case for t in TARGETS}
+    names = {t.row: t.case for t in table.targets}
     for row in rows:
-        if row in ELSEWHERE:
-            raise SpecError(f"--row: {row} is {ELSEWHERE[row]}")
+        if row in table.elsewhere:
+            raise SpecError(f"--row: {row} is {table.elsewhere[row]}")
         if row not in names:
             raise SpecError(f"--row: '{row}' is unknown: choose from {', '.join(names)}")
     chosen = [name for row, name in names.items() if not rows or row in rows]
@@ -388,6 +436,9 @@ def campaign(
             metavar="NUMBER", help="A row of the table of targets alone. Repeat for more."
         ),
     ] = None,
+    uplink: Annotated[
+        bool, typer.Option("--uplink", help="The table of the uplink's gate instead.")
+    ] = False,
     kernel: Annotated[
         str, typer.Option(metavar="LINE", help="Kernel line: 6.12, 6.1, 5.10 or 7.3.")
     ] = DEFAULTS["kernel"],
@@ -411,7 +462,8 @@ def campaign(
             "--document",
             metavar="FILE",
             help="The verdicts as a document. Default, unless --row is given: "
-            "kernel/lab/results/campaign.md, for another line than 6.12 campaign-LINE.md.",
+            "kernel/lab/results/campaign.md, for another line than 6.12 campaign-LINE.md; with "
+            "--uplink, uplink.md or uplink-LINE.md.",
         ),
     ] = None,
 ) -> None:
@@ -420,11 +472,14 @@ def campaign(
     done: list[Row] = []
     pairs: list[Pair] = []
     with errors.reported():
-        chosen = _choose(row or [], kernel, traces)
+        table = _uplink() if uplink else _downlink()
+        chosen = _choose(row or [], kernel, traces, table)
         if form and form not in FORMS:
             raise SpecError(f"--form: '{form}' is no form of the law: choose {', '.join(FORMS)}")
+        if form and uplink:
+            raise SpecError("--form: not with --uplink")
         if document_file is None and not row:
-            document_file = document_path(kernel)
+            document_file = document_path(kernel, name=table.title.lower())
         json_file.parent.mkdir(parents=True, exist_ok=True)
         form_file = document_path(kernel, form) if form and not row else None
         for path in (json_file, document_file, form_file):
@@ -442,7 +497,7 @@ def campaign(
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
             print(f"{case.name}: {len(case.specs)} runs", file=sys.stderr, flush=True)
             found = pool.run_specs(case.specs, reuse=True, builds=builds)
-            done.append(_row(case, found))
+            done.append(_row(case, found, table))
             if form:
                 pairs += _pairs(case, form, found, builds)
             for verdict in done[-1].verdicts:
@@ -453,7 +508,7 @@ def campaign(
     ]
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
-        output.write_whole(document_file, document(done, kernel, time.monotonic() - start))
+        output.write_whole(document_file, document(done, kernel, time.monotonic() - start, table))
         print(f"\nThe document: {document_file}")
     for pair in pairs:
         if not pair.alike:

@@ -21,13 +21,17 @@ TRACES_OPTION = typer.Option(
     "--traces",
     metavar="FOLDER",
     envvar="DRWA_TRACES",
-    help="Folder of recorded downlinks, *.down in mahimahi's format, for cases that want them.",
+    help="Folder of recorded links, *.down and *.up in mahimahi's format, for cases that want "
+    "them.",
 )
 
 CASES = Path(__file__).resolve().parents[1] / "cases.toml"
 
 # Generated links, by what stands before the colon and the seed.
 _GENERATED = {"generated": LTE, "generated-nr": NR}
+
+# Options that are traces, and how recorded ones of them end.
+_TRACES = {"trace": ".down", "uplink-trace": ".up"}
 
 # Options that are lists by themselves; any other list is a choice of values.
 _LISTS = ("event", "object", "neighbour")
@@ -86,8 +90,9 @@ def _case(name: str, entry: Mapping[str, Any], recorded: Path | None) -> Case:
     specs: list[RunSpec] = []
     for part in entry["parts"]:
         values = {key: _choices(key, value) for key, value in part.items()}
-        if "trace" in values:
-            values["trace"] = _traces(values, recorded, skipped)
+        for key, suffix in _TRACES.items():
+            if key in values:
+                values[key] = _traces(values, key, suffix, recorded, skipped)
         specs += _expand(values)
     about = " ".join(entry["about"].split())
     return Case(
@@ -108,18 +113,22 @@ def _choices(key: str, value: Any) -> list[Any]:
 
 
 def _traces(
-    values: Mapping[str, list[Any]], recorded: Path | None, skipped: list[str]
+    values: Mapping[str, list[Any]],
+    key: str,
+    suffix: str,
+    recorded: Path | None,
+    skipped: list[str],
 ) -> list[Path]:
-    """Files for "recorded", all downlinks in the folder of traces, and for generated links."""
+    """Files for "recorded", all links of this way in the folder of traces, and generated ones."""
     found: list[Path] = []
-    for name in values["trace"]:
+    for name in values[key]:
         kind, _, seed = name.partition(":")
         if radio := _GENERATED.get(kind):
             found += [_generated(radio, int(seed), duration) for duration in values["duration"]]
             continue
-        paths = sorted(recorded.glob("*.down")) if recorded else []
+        paths = sorted(recorded.glob(f"*{suffix}")) if recorded else []
         if not paths:
-            place = f"{recorded} has no *.down" if recorded else "no folder of traces is given"
+            place = f"{recorded} has no *{suffix}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
         found += paths
     return found

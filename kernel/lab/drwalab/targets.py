@@ -106,13 +106,13 @@ def _key(config: dict[str, Any]) -> str:
     return str([events if name == "events" else config.get(name) for name in compare.LINK_KEYS])
 
 
-def groups(results: Sequence[Result]) -> list[Group]:
+def groups(results: Sequence[Result], who: Callable[[Result], str] = player) -> list[Group]:
     """Results by link, whatever the seed."""
     found: dict[str, dict[str, list[Result]]] = {}
     for result in results:
         # λ is switched on some of these links, so stock alone stands for several runs of the law.
         runs = found.setdefault(_key(result["config"]), {})
-        runs.setdefault(player(result), []).append(result)
+        runs.setdefault(who(result), []).append(result)
     case: dict[str, Group] = {}
     for key, runs in found.items():
         case[key] = Group(runs, case)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What `lab campaign --uplink` asks of the uplink's gate; see targets.py."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from drwalab import spec
+from drwalab.output import number
+from drwalab.results import Result
+from drwalab.targets import LAW, Group, Measure, Target, end_s, goodput, p95, where
+
+# Today's phone, and the bound of what a gate can do that need not guess.
+PFIFO = "pfifo"
+BOUND = "qcut-d"
+
+# The same link and load without an upload.
+ALONE = {"upload": False, "uploads": 0, "upload_kind": None, "upload_lie_ms": None}
+
+# A rate is reached where a second has so much of what pfifo has in the mean.
+REACHED = 0.9
+
+
+def player(result: Result) -> str:
+    """The phone's sender where one is chosen, else what stands in front of the modem."""
+    config = result["config"]
+    if config["upload_cc"] not in (None, spec.DEFAULTS["upload-cc"]):
+        return str(config["upload_cc"])
+    name = str(config["uplink_scheme"])
+    target_ms = config["uplink_target_ms"]
+    return name if target_ms is None else f"{name} {target_ms:g} ms"
+
+
+# --- What a run has
+
+
+def upload(result: Result) -> float:
+    return float(result["upload_goodput_mbps"])
+
+
+def median_fetch(result: Result) -> float:
+    """Of the objects, in ms; those that never came in the run have taken to its end."""
+    objects = result["objects"]
+    return float(np.median(objects["fct_ms"])) if objects["count"] else end_s(result) * 1e3
+
+
+def reached_s(result: Result, mbps: float) -> float:
+    """When the first second begins in which the uploads have so much; the run's end if none."""
+    sent = np.array(result["series"]["upload_goodput_mbps"]).sum(axis=0)
+    seconds = np.convolve(sent, np.full(10, 0.1), "valid")
+    found = np.flatnonzero(seconds >= mbps)
+    return float(found[0]) / 10 if len(found) else end_s(result)
+
+
+# --- Measures
+
+
+def upload_of(other: str) -> Measure:
+    return lambda g: g.ratio(upload, other)
+
+
+def p95_of_pfifo(most: float) -> Measure:
+    """Where the idle link itself leaves room for it."""
+
+    def measure(g: Group) -> float | None:
+        idle = g.mean(LAW, lambda r: float(r["rtt_ms"]["idle"]["p95"]))
+        return g.ratio(p95, PFIFO) if idle < most * g.mean(PFIFO, p95) else None
+
+    return measure
+
+
+def p95_beyond_bound_ms(g: Group) -> float:
+    return g.mean(LAW, p95) - g.mean(BOUND, p95)
+
+
+def fetch_of_alone(g: Group) -> float:
+    return g.mean(LAW, median_fetch) / g.but(**ALONE).mean(PFIFO, median_fetch)
+
+
+def download_of_alone(g: Group) -> float:
+    return g.mean(LAW, goodput) / g.but(**ALONE).mean(PFIFO, goodput)
+
+
+def p95_of_alone(g: Group) -> float:
+    return g.mean(LAW, p95) / g.but(**ALONE).mean(PFIFO, p95)
+
+
+def opens_later_s(g: Group) -> float:
+    """How much later than pfifo's the upload has the rate."""
+    rate = REACHED * g.mean(PFIFO, upload)
+    return g.mean(LAW, lambda r: reached_s(r, rate)) - g.mean(PFIFO, lambda r: reached_s(r, rate))
+
+
+def uploads(config: dict[str, Any]) -> bool:
+    return bool(config["upload"])
+
+
+def fetches(config: dict[str, Any]) -> bool:
+    return bool(config["upload"] and config["objects"])
+
+
+def no_marks(config: dict[str, Any]) -> bool:
+    return bool(config["upload"] and config["probe_kind"] == "opaque")
+
+
+TARGETS = (
+    Target("1", "u01-constant", "upload of pfifo's", upload_of(PFIFO), 0.97),
+    Target("1", "u01-constant", "p95 RTT beyond qcut-d's, ms", p95_beyond_bound_ms, at_most=20.0),
+    Target("1", "u01-constant", "p95 RTT of pfifo's", p95_of_pfifo(0.1), at_most=0.1),
+    Target("2", "u02-recorded", "upload of pfifo's", upload_of(PFIFO), 0.9),
+    Target("2", "u02-recorded", "upload of qcut-d's", upload_of(BOUND), 0.95),
+    Target("2", "u02-recorded", "p95 RTT beyond qcut-d's, ms", p95_beyond_bound_ms, at_most=20.0),
+    Target("2", "u02-recorded", "p95 RTT of pfifo's", p95_of_pfifo(0.1), at_most=0.1),
+    Target(
+        "3",
+        "u03-fetch",
+        "median fetch of that without an upload",
+        where(uploads, fetch_of_alone),
+        at_most=1.2,
+    ),
+    Target("4", "u04-download", "upload of qcut-d's", where(uploads, upload_of(BOUND)), 0.9),
+    Target(
+        "4",
+        "u04-download",
+        "download of that without an upload",
+        where(uploads, download_of_alone),
+        0.97,
+    ),
+    Target(
+        "4",
+        "u04-download",
+        "p95 RTT of that without an upload",
+        where(uploads, p95_of_alone),
+        at_most=1.5,
+    ),
+    Target("5", "u05-hardships", "upload of pfifo's", upload_of(PFIFO), 0.9),
+    Target("5", "u05-hardships", "p95 RTT of pfifo's", p95_of_pfifo(0.2), at_most=0.2),
+    Target("6", "u06-hostile", "upload of pfifo's", where(uploads, upload_of(PFIFO)), 0.9),
+    Target(
+        "6",
+        "u06-hostile",
+        "seconds that it opens later than pfifo, without marks",
+        where(no_marks, opens_later_s),
+        at_most=1.0,
+    ),
+    Target(
+        "6",
+        "u06-hostile",
+        "median fetch of that without an upload, beside a lie",
+        where(fetches, fetch_of_alone),
+        at_most=1.2,
+    ),
+)
+
+# Rows that no run of the lab can show.
+ELSEWHERE = {"7": "cost and memory: `lab cost` and the kernel's unit tests"}
+
+HEADS = (
+    "Link",
+    "Player",
+    "Upload, Mb/s",
+    "Download, Mb/s",
+    "RTT p50, ms",
+    "p95",
+    "Way up p95",
+    "In the modem, kB",
+    "Median fetch, ms",
+)
+
+
+def players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
+    """Each player over each link, whose name stands once; the mean over its seeds."""
+    rows = []
+    for group in groups:
+        for index, name in enumerate(group.players):
+            rows.append((group.label if index == 0 else "", *_cells(group, name)))
+    return rows
+
+
+def _cells(group: Group, name: str) -> tuple[str, ...]:
+    def mean(of: Callable[[Result], Any], decimals: int = 0) -> str:
+        values = [of(result) for result in group.runs(name)]
+        known = [float(value) for value in values if value is not None]
+        return number(float(np.mean(known)) if known else None, decimals)
+
+    return (
+        name if group.config["upload"] else "no upload",
+        mean(lambda r: r["upload_goodput_mbps"], 2),
+        mean(lambda r: r["goodput_mbps"] if r["flows"] else None, 2),
+        mean(lambda r: r["rtt_ms"]["p50"]),
+        mean(p95),
+        mean(lambda r: r["up_ms"]["p95"]),
+        mean(lambda r: r["firmware"]["mean_bytes"] / 1e3, 1),
+        mean(lambda r: median_fetch(r) if r["config"]["objects"] else None),
+    )
