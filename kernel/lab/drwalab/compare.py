@@ -315,11 +315,7 @@ def link_label(result: Result) -> str:
     c = result["config"]
     parts = [_path_label(c, ""), f"base RTT {c['base_rtt_ms']:g} ms", _buffer_label(c, "")]
     if c.get("uplink_rate_bps") or c.get("uplink_trace"):
-        queue = _buffer_label(c, "uplink_")
-        if c.get("firmware_bytes"):
-            queue = f"modem of {c['firmware_bytes'] / 1000:g} kB, grants after {c['grant_ms']:g} ms"
-        if c.get("grant_report_ms"):
-            queue += f" of what is reported each {c['grant_report_ms']:g} ms"
+        queue = _modem_label(c) if c.get("firmware_bytes") else _buffer_label(c, "uplink_")
         parts.append(f"uplink {_path_label(c, 'uplink_')} with a {queue}")
     flows = c["flows"]
     parts.append(f"{flows} flow{'' if flows == 1 else 's'}")
@@ -371,6 +367,15 @@ def link_label(result: Result) -> str:
         parts.append("IPv6")
     parts += [str(e) for e in c.get("events") or []]
     return ", ".join(parts)
+
+
+def _modem_label(config: dict[str, Any]) -> str:
+    label = (
+        f"modem of {config['firmware_bytes'] / 1000:g} kB, grants after {config['grant_ms']:g} ms"
+    )
+    if config.get("grant_report_ms"):
+        label += f" of what is reported each {config['grant_report_ms']:g} ms"
+    return label
 
 
 def _uploads_label(config: dict[str, Any]) -> str:

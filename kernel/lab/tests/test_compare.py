@@ -169,6 +169,34 @@ def test_means_over_links() -> None:
     assert means[100.0, "drwa"].p95_of_idle is None
 
 
+def test_link_label_of_an_uplink() -> None:
+    modem: dict[str, Any] = {
+        "uplink_rate_bps": 5_000_000,
+        "firmware_bytes": 600_000,
+        "grant_ms": 8.0,
+    }
+    modem["uplink_buffer_bytes"] = None
+    quic: dict[str, Any] = {
+        "upload": True,
+        "uploads": 3,
+        "upload_kind": "quic",
+        "probe_kind": "opaque",
+    }
+    r = run("x", "stock", lam=2, duration_s=10, rate_bps=4_000_000, **modem, **quic)
+    assert compare.link_label(r) == (
+        "4 Mb/s, base RTT 50 ms, buffer of 1500 kB, uplink 5 Mb/s with a modem of 600 kB, grants "
+        "after 8 ms, 1 flow, 10 s, 3 own uploads over QUIC, opaque probes"
+    )
+    r["config"] |= {"grant_report_ms": 5.0, "uploads": 1, "upload_kind": "tcp"}
+    r["config"] |= {"upload_lie_ms": -40, "uplink_loss": 0.01, "downlink_ack_thin": 8}
+    assert compare.link_label(r) == (
+        "4 Mb/s, base RTT 50 ms, buffer of 1500 kB, uplink 5 Mb/s with a modem of 600 kB, grants "
+        "after 8 ms of what is reported each 5 ms, 1 flow, 10 s, 1 % loss on the way up, "
+        "one of an upload's ACKs of 8, an own upload whose server's clock lies by -40 ms, "
+        "opaque probes"
+    )
+
+
 def test_link_label() -> None:
     r = run(
         "x",

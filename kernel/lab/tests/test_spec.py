@@ -204,8 +204,9 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     ]
     for run in wanted:
         _, *words = shlex.split(run.command())
-        if run.down.trace:
-            words[words.index("--trace") + 1] = str(run.down.trace.path)
+        for option, link in (("--trace", run.down), ("--uplink-trace", run.up)):
+            if link and link.trace:
+                words[words.index(option) + 1] = str(link.trace.path)
         asked.clear()
         assert lab("", *words, "--json", "-").code == 0
         assert asked == [run]

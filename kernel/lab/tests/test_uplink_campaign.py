@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The targets of `lab campaign --uplink`, on made-up results."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Lab
+from drwalab import campaign, cases, pool, targets, uplink_targets
+from drwalab.kernels import Kernel
+from drwalab.spec import RunSpec
+from drwalab.targets import Group, Target
+from drwalab.uplink_targets import TARGETS
+from synthetic import run
+
+Result = dict[str, Any]
+
+# Of each player: upload in Mb/s, p95 RTT and median fetch in ms, download in Mb/s.
+PLAYERS = {
+    "drwa": (4.6, 80.0, 360.0, 18.0),
+    "pfifo": (5.0, 1000.0, 3600.0, 12.0),
+    "qcut-d": (4.8, 70.0, 340.0, 19.0),
+}
+ALONE = (None, 60.0, 300.0, 20.0)
+IDLE_MS = 58.0
+WANTED = {
+    "upload of pfifo's": 4.6 / 5,
+    "upload of qcut-d's": 4.6 / 4.8,
+    "p95 RTT beyond qcut-d's, ms": 10.0,
+    "p95 RTT of pfifo's": 0.08,
+    "median fetch of that without an upload": 1.2,
+    "median fetch of that without an upload, beside a lie": 1.2,
+    "download of that without an upload": 0.9,
+    "p95 RTT of that without an upload": 80 / 60,
+    # pfifo's has 0.9 of its rate once a tenth of a second is silent.
+    "seconds that it opens later than pfifo, without marks": 2.1,
+}
+# What no target of the table could be without.
+MODEM = {"firmware_bytes": 600_000, "grant_ms": 8.0}
+LOAD = MODEM | {
+    "uplink_rate_bps": 5_000_000,
+    "objects": [100_000],
+    "probe_kind": "opaque",
+    "flows": 1,
+}
+
+
+@cache
+def minute(scheme: str) -> Result:
+    return run(scheme, scheme, lam=1.25, duration_s=60)
+
+
+def made(scheme: str, numbers: Sequence[float | None], **config: Any) -> Result:
+    """A run whose upload has nothing in the first second, and the gate's in the first three."""
+    r = deepcopy(minute("drwa"))
+    upload, p95, fetch_ms, download = numbers
+    r["config"] |= LOAD | {
+        "uplink_scheme": scheme,
+        "uplink_target_ms": None,
+        "upload": upload is not None,
+        "uploads": int(upload is not None),
+        "upload_kind": "tcp" if upload else None,
+        "upload_cc": "cubic" if upload else None,
+    }
+    r["config"] |= config
+    r["upload_goodput_mbps"] = upload
+    r["goodput_mbps"] = download
+    r["rtt_ms"] |= {"p95": p95, "idle": {"p95": IDLE_MS}}
+    r["up_ms"] = {"p95": p95}
+    r["firmware"] = {"mean_bytes": 12_500.0, "max_bytes": 20_000}
+    r["objects"] |= {"count": 3, "fct_ms": [fetch_ms, 1.0, 9999.0]}
+    silent = 30 if scheme == "drwa" else 10
+    r["series"]["upload_goodput_mbps"] = [[0.0] * silent + [upload or 0.0] * (600 - silent)]
+    return r
+
+
+def link(**config: Any) -> Group:
+    """The group with an upload; the case has the same link without one."""
+    runs = [made(who, numbers, **config) for who, numbers in PLAYERS.items()]
+    first, _ = targets.groups([*runs, made("pfifo", ALONE, **config)], uplink_targets.player)
+    return first
+
+
+def test_players() -> None:
+    plain, aimed, sender = (made("drwa", PLAYERS["drwa"]) for _ in range(3))
+    aimed["config"]["uplink_target_ms"] = 10.0
+    sender["config"] |= {"upload_cc": "bbr", "uplink_scheme": "pfifo"}
+    names = [uplink_targets.player(r) for r in (plain, aimed, sender, made("pfifo", ALONE))]
+    assert names == ["drwa", "drwa 10 ms", "bbr", "pfifo"]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.row}: {t.what}")
+def test_each_target_measures_what_it_says(target: Target) -> None:
+    assert target.measure(link()) == pytest.approx(WANTED[target.what])
+
+
+def test_links_that_a_measure_does_not_concern() -> None:
+    group = link()
+    # No queue is shorter than the idle link's.
+    assert uplink_targets.p95_of_pfifo(0.05)(group) is None
+    assert uplink_targets.p95_of_pfifo(0.06)(group) == pytest.approx(0.08)
+    alone = group.but(**uplink_targets.ALONE)
+    echo = link(probe_kind="echo")
+    for target in TARGETS:
+        if target.row in ("3", "4", "6"):
+            assert target.measure(alone) is None
+        if "marks" in target.what:
+            assert target.measure(echo) is None
+    assert next(t for t in TARGETS if "lie" in t.what).measure(link(objects=[])) is None
+
+
+def test_what_never_came_counts_to_the_end() -> None:
+    r = made("drwa", PLAYERS["drwa"])
+    r["objects"] |= {"count": 0, "fct_ms": []}
+    assert uplink_targets.median_fetch(r) == 60_000
+    assert uplink_targets.reached_s(r, 4.61) == 60
+    assert uplink_targets.reached_s(r, 4.59) == pytest.approx(3)
+    # A second of which half is silent has half of it.
+    assert uplink_targets.reached_s(r, 2.29) == pytest.approx(2.5)
+
+
+def test_every_target_has_runs_of_its_players() -> None:
+    known = cases.load()
+    for target in TARGETS:
+        specs = known[target.case].specs
+        assert set(PLAYERS) <= {s.uplink.scheme for s in specs if s.uplink}
+        if "without an upload" in target.what:
+            assert any(not s.uploads for s in specs)
+    assert all(s.uplink for name in known if name[0] == "u" for s in known[name].specs)
+    rows = {t.row for t in TARGETS} | set(uplink_targets.ELSEWHERE)
+    assert rows == {str(n) for n in range(1, 8)}
+    assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
+
+
+def test_recorded_uplinks(tmp_path: Path) -> None:
+    (tmp_path / "road.up").write_text("1\n2\n")
+    (tmp_path / "road.down").write_text("1\n2\n")
+    case = cases.load(tmp_path)["u02-recorded"]
+    assert not case.skipped
+    names = {s.up.trace.path.name for s in case.specs if s.up and s.up.trace}
+    assert names == {"road.up", "lte-seed1-120s.down", "lte-seed2-120s.down"}
+    (why,) = cases.load(None)["u02-recorded"].skipped
+    assert why.startswith("recorded links: no folder of traces")
+
+
+def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document of its own; only the gate and the law need the patched kernel."""
+    builds: dict[tuple[str, str], Kernel] = {}
+    seen: list[RunSpec] = []
+
+    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
+        seen.extend(specs)
+        return [
+            made(
+                s.uplink.scheme,
+                PLAYERS.get(s.uplink.scheme, PLAYERS["pfifo"]) if s.uploads else ALONE,
+                uplink_rate_bps=s.up.rate_bps if s.up else None,
+                upload_cc=s.upload_cc,
+                base_rtt_ms=s.base_rtt_us / 1e3,
+            )
+            for s in specs
+            if s.uplink
+        ]
+
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: builds)
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path)
+    monkeypatch.delenv("DRWA_TRACES", raising=False)
+    done = lab(f"campaign --uplink --json {tmp_path}/c.json")
+    assert done.code == 0, done.err
+    text = (tmp_path / "uplink.md").read_text()
+    assert "| 1 | upload of pfifo's | ≥ 0.97 | 0.920 |" in text
+    assert "## u03-fetch" in text
+    assert "| 7 | cost and memory:" in text
+    assert "`kernel/lab/lab campaign --uplink`" in text
+    assert "| qcut-d | 4.80 | 19.00 |" in text
+    assert not (tmp_path / "campaign.md").exists()
+    needs = {(s.uplink.scheme == "drwa" or s.scheme.uses_drwa, s.flavour) for s in seen if s.uplink}
+    assert needs == {(True, "drwa"), (False, "base")}
+    for words, message in (
+        ("--row 7", "--row: 7 is cost and memory"),
+        ("--row 8", "--row: '8' is unknown: choose from 1, 2"),
+        ("--form drwa-bpf", "--form: not with --uplink"),
+    ):
+        done = lab(f"campaign --uplink --json {tmp_path}/c.json {words}")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert message in done.err
