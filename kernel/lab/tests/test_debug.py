@@ -22,6 +22,29 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "handover": ("drwa", {"event": ["2s base-rtt=250ms", "5s base-rtt=50ms"]}),
     "rate steps": ("drwa", {"event": ["2s rate=1mbit", "5s rate=10mbit"]}),
     "upload": ("drwa", {"upload": True, "uplink-rate": "1mbit"}),
+    "modem": (
+        "drwa",
+        {
+            "uploads": 2,
+            "upload-tso": True,
+            "uplink-rate": "2mbit",
+            "uplink-scheme": "qcut-d",
+            "grant-report": "5ms",
+            "downlink-ack-thin": 4,
+            "event": ["3s outage=500ms", "5s interface=down", "6s interface=up"],
+        },
+    ),
+    "full modem": ("drwa", {"upload": True, "uplink-rate": "2mbit", "firmware": "50kB"}),
+    "shaper": (
+        "drwa",
+        {
+            "uploads": 2,
+            "upload-kind": "quic",
+            "uplink-rate": "2mbit",
+            "uplink-scheme": "autorate",
+            "ack-thin": 4,
+        },
+    ),
     "twenty flows": ("drwa", {"flows": 20}),
     "knob during flows": (
         "drwa",

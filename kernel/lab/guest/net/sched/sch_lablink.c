@@ -932,9 +932,14 @@ static int lablink_dump(struct Qdisc *sch, struct sk_buff *skb)
 static int lablink_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
-	struct lab_modem_xstats st = lab_modem_stats(&q->modem, ktime_get_ns());
+	struct lab_modem_xstats st;
 
-	return q->modem.limit ? gnet_stats_copy_app(d, &st, sizeof(st)) : 0;
+	if (!q->modem.limit)
+		return 0;
+	sch_tree_lock(sch);
+	st = lab_modem_stats(&q->modem, ktime_get_ns());
+	sch_tree_unlock(sch);
+	return gnet_stats_copy_app(d, &st, sizeof(st));
 }
 
 static int lablink_dump_class(struct Qdisc *sch, unsigned long cl,
