@@ -273,7 +273,7 @@ def run(
         str | None,
         _option(
             "Delay in the modem that " + " and ".join(uplinks.WITH_TARGET) + " aim at, each unless "
-            "given at its own.",
+            "given at one of its own.",
             "TIME",
             "--uplink-target",
         ),

@@ -60,7 +60,6 @@ DEFAULTS: dict[str, Any] = {
     "uplink-scheme": "pfifo",
     "firmware": "600kB",
     "grant": "8ms",
-    "uploads": 1,
     "upload-kind": "tcp",
     "upload-cc": "cubic",
     "probe-kind": "echo",
@@ -574,7 +573,7 @@ def _uploads(options: _Options) -> int:
     for name in ("upload-cc", "upload-lie"):
         if options.given(name) and options.get("upload-kind") == "quic":
             raise SpecError(f"--{name}: concerns TCP, not --upload-kind quic")
-    return options.whole("uploads", 1, MAX_UPLOADS)
+    return options.whole("uploads", 1, MAX_UPLOADS) if options.given("uploads") else 1
 
 
 def _uplink(options: _Options, up: Link | None) -> Uplink | None:
