@@ -164,12 +164,15 @@ def _names(results: list[Result]) -> list[str]:
 
 
 def _subject(runs: list[Run], baseline: Run) -> Run | None:
-    """The run to speak about: the default DRWA algorithm, else Algorithm 1, else any other.
+    """The run to speak about: the uplink's gate, else the default DRWA algorithm, else Algorithm 1,
+    else any other.
 
     Of several, the one with the least p95 RTT among those that keep 95 % of the baseline's
     goodput; when none does, the one with the highest goodput.
     """
     others = [r for r in runs if r is not baseline]
+    gated = [r for r in others if r.result["config"].get("uplink_scheme") == "drwa"]
+    others = gated or others
     for family in ("drwa", "drwa-classic", None):
         members = [r for r in others if family is None or r.result["scheme"] == family]
         if members:

@@ -7,6 +7,7 @@ from typing import Any
 
 from drwalab import units
 from drwalab.compare import Comparison
+from drwalab.results import Result
 from drwalab.style import Style, decade_ticks, goodput_range
 
 MAX_POINTS = 1500
@@ -63,16 +64,39 @@ def _marker(style: Style, scale: float = 1.0) -> dict[str, Any]:
     }
 
 
+def of_uplink(comparison: Comparison) -> bool:
+    """Whether these runs are about uploads, over a modem whose queue is known."""
+    return all(r.result.get("firmware") and not r.result["flows"] for r in comparison.runs)
+
+
+def _panels(result: Result) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+    """Of a run about downloads: goodput, what the link could carry, and the window in bytes."""
+    series = result["series"]
+    return series["goodput_mbps"], series["link_mbps"], series["rwnd_bytes"]
+
+
+def _uplink_panels(result: Result) -> tuple[Sequence[float], Sequence[float], Sequence[float]]:
+    """Of a run about uploads: their goodput, what the uplink could carry, and the modem's bytes."""
+    series = result["series"]
+    goodput = [sum(each) for each in zip(*series["upload_goodput_mbps"], strict=True)]
+    return goodput or [0.0] * len(series["t_s"]), series["uplink_mbps"], series["firmware_bytes"]
+
+
 def time_figure(comparison: Comparison) -> dict[str, Any]:
-    """RTT, advertised window, and goodput with link rate, stacked over a shared time axis."""
+    """RTT, what makes it, and goodput with link rate, stacked over a shared time axis.
+
+    That is the window that the phone advertises, or what is in its modem.
+    """
+    uplink = of_uplink(comparison)
+    panels = _uplink_panels if uplink else _panels
     data: list[dict[str, Any]] = []
     symbols: list[dict[str, Any]] = []
     rtts: list[float] = []
     windows: list[float] = []
     tops: list[float] = [0.0]
     runs = comparison.runs
-    first = runs[0].result["series"]
-    link, width = _binned(first["link_mbps"], first["interval_s"], 0.5)
+    interval = runs[0].result["series"]["interval_s"]
+    link, width = _binned(panels(runs[0].result)[1], interval, 0.5)
     data.append(
         {
             "x": [round((i + 0.5) * width, 3) for i in range(len(link))],
@@ -90,8 +114,9 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
         series = run.result["series"]
         style = Style(i)
         interval = series["interval_s"]
-        rate, width = _binned(series["goodput_mbps"], interval, 0.5)
-        window, step = _binned(series["rwnd_bytes"], interval, interval)
+        goodput, _, cause = panels(run.result)
+        rate, width = _binned(goodput, interval, 0.5)
+        window, step = _binned(cause, interval, interval)
         rtt_t, rtt = thinned(series["rtt"]["t_s"], series["rtt"]["ms"])
         rtts += rtt
         windows += window
@@ -137,7 +162,7 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
     top = 1.2 * max([*link, 0.1])
     titles = {
         "y": "RTT, ms",
-        "y2": "Advertised window, kB",
+        "y2": "In the modem, kB" if uplink else "Advertised window, kB",
         "y3": "Goodput and link rate (grey), Mb/s",
     }
     layout = {

@@ -162,6 +162,7 @@ def write_html(results: Sequence[Result], path: Path, title: str, intro: str) ->
                 "rows": list(zip(comparison.runs, rows, strict=True)),
                 "styles": [Style(i) for i in range(len(comparison.runs))],
                 "facts": _provenance(comparison.runs),
+                "uplink": figures.of_uplink(comparison),
                 "clipped": drawn[f"time-{n}"]["clipped"],
                 "cut": drawn[f"scatter-{n}"]["layout"]["yaxis"]["range"][0] > 0,
                 "lost": sum(r.result["rtt_ms"].get("lost") or 0 for r in comparison.runs),

@@ -34,7 +34,8 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
     start_us = int(records["t"][0, 0])
     received, rwnd_bytes, flows = _downloads(records, spec)
     neighbours, others = _neighbours(records, spec)
-    capacity = _capacity_bytes(spec, spec.down)
+    capacity = _capacity_bytes(spec, spec.down, "rate")
+    up_capacity = _capacity_bytes(spec, spec.up, "uplink-rate") if spec.up else None
     delivered, drops = (int(x) for x in records["d"][0, 1:3])
     counters = tcp_counters((folder / "netstat").read_text())
     probes = delays(records, spec.duration_us)
@@ -73,6 +74,9 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             "neighbour_goodput_mbps": [_rounded(each * 8 / SAMPLE_US, 4) for each in others.T],
             "rwnd_bytes": [int(x) for x in rwnd_bytes.sum(axis=1)],
             "link_mbps": _rounded(capacity * 8 / SAMPLE_US, 4),
+            "uplink_mbps": None
+            if up_capacity is None
+            else _rounded(up_capacity * 8 / SAMPLE_US, 4),
             "upload_goodput_mbps": [_rounded(each * 8 / SAMPLE_US, 4) for each in uploaded.T],
             "firmware_bytes": firmware_bytes,
             "rtt": {
@@ -427,19 +431,19 @@ def _firmware(records: Records, spec: RunSpec) -> tuple[dict[str, Any] | None, l
     return totals, [round(float(x)) for x in means]
 
 
-def _capacity_bytes(spec: RunSpec, link: Link) -> npt.NDArray[np.float64]:
-    """Bytes that could cross the downlink in each interval of the series."""
+def _capacity_bytes(spec: RunSpec, link: Link, change: str) -> npt.NDArray[np.float64]:
+    """Bytes that could cross the link, whose rate this event changes, in each interval."""
     edges = np.arange(0, spec.duration_us + 1, SAMPLE_US)
-    capacity = _capacity_between(spec, link, edges)
+    capacity = _capacity_between(spec, link, change, edges)
     for event in spec.events:
         if event.what == "outage":
             outage = np.clip(edges, event.at_us, event.at_us + event.value)
-            capacity -= _capacity_between(spec, link, outage)
+            capacity -= _capacity_between(spec, link, change, outage)
     return capacity
 
 
 def _capacity_between(
-    spec: RunSpec, link: Link, edges: npt.NDArray[np.int64]
+    spec: RunSpec, link: Link, change: str, edges: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     if link.trace:
         return link.trace.opportunities(edges // 1000).astype(np.float64) * 1500
@@ -447,7 +451,7 @@ def _capacity_between(
     # Bits since the start at each change of the rate; between changes they grow evenly.
     at, bits, rate = [0], [0.0], link.rate_bps
     for event in spec.events:
-        if event.what == "rate":
+        if event.what == change:
             bits.append(bits[-1] + rate * (event.at_us - at[-1]) / 1e6)
             at.append(event.at_us)
             rate = event.value

@@ -107,6 +107,35 @@ def test_time_figure_holds_every_run_in_every_panel() -> None:
     assert figure["layout"]["xaxis"]["range"] == [0, 60]
 
 
+def test_uploads_show_the_modem(tmp_path: Path) -> None:
+    """Their goodput and link in place of the downloads', and the modem's bytes for the window."""
+    results = []
+    for scheme, upload in (("pfifo", 4.0), ("drwa", 3.0), ("qcut-d", 3.5)):
+        r = run(f"uplink {scheme}", "stock", duration_s=10)
+        r |= {"flows": [], "goodput_mbps": 0.0, "upload_goodput_mbps": upload}
+        r["config"] |= {"uplink_scheme": scheme, "upload": True, "uploads": 2}
+        r["firmware"] = {"mean_bytes": 9000.0, "max_bytes": 9000}
+        r["series"] |= {"upload_goodput_mbps": [[1.0] * 100, [upload - 1] * 100]}
+        r["series"] |= {"firmware_bytes": [9000] * 100, "uplink_mbps": [5.0] * 100}
+        results.append(r)
+    (c,) = compare.compare(results)
+    assert (c.baseline.name, c.subject and c.subject.name) == ("uplink pfifo", "uplink drwa")
+    assert c.subject and c.subject.goodput == 3.0
+    figure = figures.time_figure(c)
+    lines = {(d["name"], d["yaxis"]): d["y"] for d in figure["data"] if d["mode"] == "lines"}
+    assert set(lines["link", "y3"]) == {5.0}
+    assert set(lines["uplink drwa", "y3"]) == {3.0}
+    assert set(lines["uplink drwa", "y2"]) == {9.0}
+    assert "In the modem, kB" in str(figure["layout"]["annotations"])
+    report.write_html(results, tmp_path / "x.html", "Uploads", "")
+    text = (tmp_path / "x.html").read_text()
+    assert "what is in the phone’s modem" in text
+    # Beside a download, it is about that.
+    results[0]["flows"] = results[1]["flows"] = run("stock", "stock")["flows"]
+    (c,) = compare.compare(results)
+    assert "Advertised window, kB" in str(figures.time_figure(c)["layout"]["annotations"])
+
+
 def test_bursts_after_losses_do_not_flatten_the_panel(tmp_path: Path) -> None:
     results = demo_runs(10)
     assert "waited behind" not in own_part(page(results, tmp_path))

@@ -140,6 +140,7 @@ def test_series(folder: Path) -> None:
         "neighbour_goodput_mbps": [],
         "rwnd_bytes": [130000, 135000, 135000, 135000, 135000],
         "link_mbps": [2.0] * 5,
+        "uplink_mbps": None,
         "upload_goodput_mbps": [[1.0, 0.0, 3.0, 0.0, 1.0]],
         "firmware_bytes": None,
         "up": {"t_s": [0.0, 0.15, 0.2], "ms": [26.0, 61.0, 71.0]},
@@ -160,6 +161,7 @@ def test_firmware(folder: Path) -> None:
         folder, spec.parse("stock", options(uplink_rate="1mbit", firmware="100kB")), KERNEL
     )
     assert result["series"]["firmware_bytes"] == [0, 3000, 3000, 0, 3000]
+    assert result["series"]["uplink_mbps"] == [1.0] * 5
     assert result["firmware"] == {"mean_bytes": 1800.0, "max_bytes": 4500}
     config = result["config"]
     assert (config["uplink_scheme"], config["uplink_target_ms"]) == ("pfifo", None)
