@@ -9,6 +9,7 @@ TESTS = Path(__file__).resolve().parent
 KERNEL = TESTS.parent
 TOP = KERNEL.parent
 CORE = KERNEL / "src" / "net" / "ipv4" / "tcp_drwa_core.c"
+UP_CORE = KERNEL / "src" / "net" / "sched" / "drwa_up_core.c"
 INCLUDES = [f"-I{TESTS / 'include'}", f"-I{KERNEL / 'src' / 'include'}"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
@@ -39,6 +40,15 @@ def fuzzer(folder: Path) -> Path:
     run(["clang", *flags, *watch, *guide, "-c", CORE, "-o", core])
     run(["clang", *flags, "-c", TESTS / "fuzz_core.c", "-o", harness])
     run(["clang", "-fsanitize=fuzzer", _SANITIZERS, core, harness, "-o", binary])
+    return binary
+
+
+def up_fuzzer(folder: Path) -> Path:
+    """The libFuzzer harness of the uplink's law, fuzz_up.c."""
+    binary = folder / "fuzz_up"
+    watch = ["-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-g", "-O1", *WARNINGS, "-Wno-sign-compare", *INCLUDES]
+    run(["clang", *flags, *watch, UP_CORE, TESTS / "fuzz_up.c", "-o", binary])
     return binary
 
 

@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DRWA on the uplink: the gate's law
+ *
+ * An upload fills the modem's own queue, behind whatever the kernel keeps in
+ * order, and all that the phone sends waits there. How long that queue is,
+ * modems do not tell. But it is first in, first out: an answer to any packet
+ * tells that all that was handed over before it has left, of whatever
+ * connection and protocol. So packets that will be answered are marks, which
+ * remember what had been released, and the gate hands over no more while
+ *
+ *	released - crossed >= rate * (age + target) + 2 * dev * age
+ *
+ *	crossed	what was released with the newest mark that was answered
+ *	age	how old that news is by now: the RTT without the queue, and the
+ *		time since the answer
+ *	rate	what left, per time, over 2^17 us and one age
+ *	dev	how much that changes from one age to the next, its mean
+ *	target	the queue to keep
+ *
+ * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
+ * a steady link dev is nothing, and target is all that waits. On one that varies
+ * the modem would run dry whenever more leaves than an age ago.
+ *
+ * How late a mark came to the far end, beyond its flow's best, is the queue that
+ * it met. The far end's clock tells, in TSval (RFC 7323), which no queue on the
+ * way back disturbs. Without that clock it is RTT less the least RTT, which takes
+ * the downlink's queue for its own.
+ *
+ *	     a queue shows           no mark met an empty queue for 2^22 us
+ *	START ------------> HOLD <--> DRAIN
+ *	  ^                   |
+ *	  +----- OPEN <-------+ shut for 2^20 us without an answer
+ *
+ * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses. What
+ * delay stays when the queue must have gone, and is the same within an eighth from
+ * one round to the next, is the path's, which became longer: of all flows in a
+ * handover, or of some. A shorter one shows by itself.
+ *
+ * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
+ * or nobody in a way that is understood, nothing is known. While flows are asked
+ * that have answered before, it is the radio that is silent, and more would only
+ * wait. Every 2^18 us one more packet passes, for marks get lost.
+ *
+ * A server may answer what it has not got yet, or at another time than it says.
+ * Early, it would open the gate to all. Our own clock bounds what it can claim: an
+ * answer waits no longer on its way back than what comes meanwhile explains, on a
+ * slow downlink. And whoever is contradicted by marks that were released before and
+ * came later, of two other flows, four times in turn, brings no news for a minute.
+ * Late, it brings no news anyway while any other flow answers; alone, it slows who
+ * talks to it, until a DRAIN. Silent, it is not missed, or ends in OPEN.
+ *
+ * Clocks, byte counts and sequence numbers are 32 bit and wrap; only differences
+ * count.
+ */
+#include <linux/compiler.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/stddef.h>
+#include <linux/drwa_up.h>
+
+#define UP_NONE		U16_MAX
+
+/* TSval ticks of 1 ms make two equal delays differ by that much. */
+#define UP_TICK_US	1000
+#define UP_TICK_SHIFT	10
+
+/* RFC 6928's initial window, ten segments, passes before anything is known. */
+#define UP_SEGMENT	1500
+#define UP_FIRST	(10 * UP_SEGMENT)
+
+/* A full-sized packet and one more to answer: less would end the ACK clock. */
+#define UP_FLOOR	(2 * UP_SEGMENT)
+
+/* A dozen of grants, which come every 10 ms or so */
+#define UP_SPAN_US	(2 << 16)
+
+/* Rates are in bytes per 2^20 us: B/s within 5 %. */
+#define UP_RATE_SHIFT	20
+#define UP_RATE_MAX	(U32_MAX / 8)
+#define UP_DEV_SHIFT	4
+
+/* As tcp_drwa_core.c's DRAIN */
+#define UP_OLD_US	(4 << 20)
+
+/* A silence that ends in OPEN, within a second */
+#define UP_OPEN_US	(4 << 18)
+#define UP_TRICKLE_SHIFT 18
+
+/* Nobody is asked more seldom whether there is room: a grant's period */
+#define UP_WAIT_US	(10 * UP_TICK_US)
+
+/* Older answers and words tell nothing any more. */
+#define UP_FORGET_US	(64 << 20)
+
+/* Queries of one flow that wait for an answer at a time */
+#define UP_WAITING	32
+
+/* RFC 1122 lets every second ACK be late. */
+#define UP_DOUBTS	4
+
+/* 16 us for each byte that came: half of a Mb/s, as EVDO has it */
+#define UP_BACK_SHIFT	4
+
+/* What the way back may add by itself: other users, a handover's gap */
+#define UP_JITTER_US	(4 << 14)
+
+static bool before_us(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+static bool not_after(u32 a, u32 b)
+{
+	return (s32)(a - b) <= 0;
+}
+
+/**
+ * drwa_up_reset() - forget everything
+ * @u:		queue
+ * @target_us:	what may wait in it, DRWA_UP_TARGET_MIN_US to _MAX_US
+ * @now_us:	local clock, us
+ */
+void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us)
+{
+	int i;
+
+	*u = (struct drwa_up){
+		.target_us = target_us,
+		.answered_us = now_us,
+		.drained_us = now_us,
+		.last_us = now_us,
+		.snap_us = now_us,
+	};
+	for (i = 0; i < DRWA_UP_MARKS; i++)
+		u->mark[i].flow = DRWA_UP_FLOWS;
+}
+
+/**
+ * drwa_up_release() - something is handed to the modem
+ * @u:		queue
+ * @bytes:	how much
+ * @now_us:	local clock, us
+ */
+void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
+{
+	u->released += bytes;
+	if (now_us - u->snap_us < 1 << UP_TRICKLE_SHIFT)
+		return;
+	/* ACKs of a download are not answered; they left if nothing had to wait. */
+	if (!u->refused && before_us(u->crossed, u->snap_released))
+		u->crossed = u->snap_released;
+	u->refused = 0;
+	u->snap_us = now_us;
+	u->snap_released = u->released;
+}
+
+/**
+ * drwa_up_heard() - something came from the network
+ * @u:		queue
+ * @bytes:	how much
+ */
+void drwa_up_heard(struct drwa_up *u, u32 bytes)
+{
+	u->came += bytes;
+}
+
+/* The places that a flow of this name may have */
+static struct drwa_up_flow *up_places(struct drwa_up *u, u32 key)
+{
+	return &u->flow[key % (DRWA_UP_FLOWS / DRWA_UP_WAYS) * DRWA_UP_WAYS];
+}
+
+static struct drwa_up_flow *up_find(struct drwa_up *u, u32 key)
+{
+	struct drwa_up_flow *f = up_places(u, key);
+	int i;
+
+	for (i = 0; i < DRWA_UP_WAYS; i++)
+		if (f[i].used && f[i].key == key)
+			return &f[i];
+	return NULL;
+}
+
+static void up_drop_oldest(struct drwa_up *u, struct drwa_up_flow *f)
+{
+	struct drwa_up_mark *m = &u->mark[f->head];
+
+	f->head = m->next;
+	f->waiting--;
+	m->flow = DRWA_UP_FLOWS;
+}
+
+static void up_drop_all(struct drwa_up *u, struct drwa_up_flow *f)
+{
+	while (f->head != UP_NONE)
+		up_drop_oldest(u, f);
+}
+
+/* A place for a flow; the one that was silent for longest leaves, but not for each of
+ * many, or none would stay until it is answered.
+ */
+static struct drwa_up_flow *up_take(struct drwa_up *u, u32 key, u32 now_us)
+{
+	struct drwa_up_flow *f = up_places(u, key), *oldest = f;
+	int i;
+
+	for (i = 0; i < DRWA_UP_WAYS; i++) {
+		if (!f[i].used)
+			return &f[i];
+		if (now_us - f[i].used_us > now_us - oldest->used_us)
+			oldest = &f[i];
+	}
+	if (now_us - oldest->used_us < UP_OPEN_US)
+		return NULL;
+	up_drop_all(u, oldest);
+	return oldest;
+}
+
+/**
+ * drwa_up_begin() - a flow of this name begins, whatever an earlier one did
+ * @u:		queue
+ * @key:	name of the flow
+ */
+void drwa_up_begin(struct drwa_up *u, u32 key)
+{
+	struct drwa_up_flow *f = up_find(u, key);
+
+	if (!f)
+		return;
+	up_drop_all(u, f);
+	f->used = 0;
+}
+
+/**
+ * drwa_up_mark() - what has just been released will be answered
+ * @u:		queue
+ * @key:	name of the flow
+ * @kind:	how it answers
+ * @end:	what the answer will say: a sequence number, or a name
+ * @now_us:	local clock, us
+ */
+void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
+		  u32 now_us)
+{
+	struct drwa_up_mark *m = &u->mark[(u->next_mark - 1) % DRWA_UP_MARKS];
+	struct drwa_up_flow *f = up_find(u, key);
+	u16 place;
+
+	if (!f) {
+		f = up_take(u, key, now_us);
+		if (!f)
+			return;
+		*f = (struct drwa_up_flow){
+			.key = key, .kind = kind, .end = end - 1, .used = 1,
+			.head = UP_NONE, .drain_us = U32_MAX,
+		};
+	}
+	f->used_us = now_us;
+	if (kind == DRWA_UP_UPTO) {
+		/* The answer to a second copy may be to the first (Karn). */
+		if (not_after(end, f->end))
+			return;
+		f->end = end;
+		/* What crosses within a tick needs one mark, and there are few. */
+		if (m->flow == f - u->flow && now_us - m->us < UP_TICK_US &&
+		    u->released - m->first < max(u->mean >> UP_TICK_SHIFT,
+						 (u->released - u->crossed) / 64)) {
+			m->end = end;
+			m->released = u->released;
+			return;
+		}
+	}
+	place = u->next_mark++ % DRWA_UP_MARKS;
+	m = &u->mark[place];
+	/* All marks are in the order of their times: it is its flow's oldest. */
+	if (m->flow != DRWA_UP_FLOWS)
+		up_drop_oldest(u, &u->flow[m->flow]);
+	/* Whose answers are not understood is looked through for each of them. */
+	if (kind == DRWA_UP_EXACT && f->waiting == UP_WAITING)
+		up_drop_oldest(u, f);
+	f->waiting++;
+	*m = (struct drwa_up_mark){
+		.end = end, .first = u->released, .released = u->released,
+		.came = u->came, .us = now_us, .next = UP_NONE, .flow = f - u->flow,
+	};
+	if (f->head == UP_NONE)
+		f->head = place;
+	else
+		u->mark[f->tail].next = place;
+	f->tail = place;
+}
+
+/* Takes the marks that are answered from a flow; the newest of them is @last. */
+static bool up_pop(struct drwa_up *u, struct drwa_up_flow *f, u32 end,
+		   struct drwa_up_mark *last)
+{
+	u16 place, i = f->head;
+	bool found = false;
+
+	if (f->kind == DRWA_UP_EXACT) {
+		while (i != UP_NONE && u->mark[i].end != end)
+			i = u->mark[i].next;
+		if (i == UP_NONE)
+			return false;
+		do {
+			place = f->head;
+			*last = u->mark[place];
+			up_drop_oldest(u, f);
+		} while (place != i);
+		return true;
+	}
+	while (f->head != UP_NONE && not_after(u->mark[f->head].end, end)) {
+		*last = u->mark[f->head];
+		up_drop_oldest(u, f);
+		found = true;
+	}
+	return found;
+}
+
+/* One packet may be ahead on a link without queue. */
+static u32 up_noise(const struct drwa_up *u)
+{
+	u32 packet_us = UP_OPEN_US;
+
+	if (u->mean > UP_SEGMENT)
+		packet_us = (UP_SEGMENT << UP_RATE_SHIFT) / u->mean;
+	return 2 * UP_TICK_US + packet_us;
+}
+
+/* A clock that falls behind by half of a second in four is none that ticks once
+ * a millisecond, unless a queue of so long went; one that leaps may have been moved.
+ */
+static void up_check_clock(struct drwa_up_flow *f, u32 fall_us, u32 now_us)
+{
+	if (now_us - f->period_us > UP_OLD_US) {
+		f->period_us = now_us;
+		f->fallen_us = 0;
+	}
+	f->fallen_us += min_t(u32, fall_us, UP_OPEN_US);
+	if (f->fallen_us > UP_OPEN_US / 2)
+		f->aside = 1;
+}
+
+/**
+ * up_late() - how much later than at best a mark reached the far end
+ * @u:		queue
+ * @f:		flow
+ * @m:		mark
+ * @clock_us:	the far end's clock, NULL: unknown
+ * @now_us:	local clock
+ * @least_us:	gets the least that it can have been, whatever the far end says
+ *
+ * What its answer may have waited on the way back is little more than what came
+ * meanwhile is on a slow downlink. What others saw within the last second is ahead of
+ * the first mark of a flow, too.
+ */
+static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
+		   const struct drwa_up_mark *m, const u32 *clock_us, u32 now_us,
+		   u32 *least_us)
+{
+	u32 rtt = now_us - m->us, known = 0, late, back_us, x;
+
+	if (u->answered && now_us - u->answered_us < UP_OPEN_US)
+		known = u->delay_us;
+	if (!f->answered) {
+		f->answered = 1;
+		f->seen_us = now_us;
+		f->shared = 1;
+		f->period_us = now_us;
+		f->rtt_min_us = rtt > known ? rtt - known : 1;
+	}
+	f->rtt_min_us = min(f->rtt_min_us, rtt);
+	late = rtt - f->rtt_min_us;
+	back_us = min(u->came - m->came, late >> UP_BACK_SHIFT) << UP_BACK_SHIFT;
+	back_us += UP_JITTER_US;
+	*least_us = late > back_us ? late - back_us : 0;
+	if (f->aside && now_us - f->period_us > UP_FORGET_US) {
+		f->aside = 0;
+		f->clock = 0;
+		f->jumped = 0;
+		f->period_us = now_us;
+		f->fallen_us = 0;
+	}
+	if (!clock_us || f->aside) {
+		/* Somebody with a clock has just told how much of it is the uplink's. */
+		if (u->clock && now_us - u->clock_us < 1 << UP_TRICKLE_SHIFT)
+			late = max(min(late, u->clock_late_us), *least_us);
+		return late;
+	}
+	x = *clock_us - m->us;
+	if (!f->clock) {
+		f->clock = 1;
+		f->base_us = x - min(known, late);
+	}
+	if (before_us(x, f->base_us)) {
+		up_check_clock(f, f->base_us - x, now_us);
+		f->base_us = x;
+	}
+	/* No queue is longer than the RTT. */
+	if (x - f->base_us > rtt + 2 * UP_TICK_US) {
+		f->base_us = x - late;
+		if (f->jumped) {
+			f->aside = 1;
+			f->period_us = now_us;
+		}
+		f->jumped = 1;
+	}
+	late = max(x - f->base_us, *least_us);
+	if (!f->early) {
+		u->clock = 1;
+		u->clock_us = now_us;
+		u->clock_late_us = late;
+	}
+	*least_us = late;
+	return late;
+}
+
+/* What left in the last @span_us, per time; 0: not known */
+static u32 up_rate_over(const struct drwa_up *u, u32 span_us)
+{
+	const struct drwa_up_point *p;
+	u32 i, us;
+
+	for (i = 1; i <= DRWA_UP_POINTS && i <= u->points; i++) {
+		p = &u->point[(u->points - i) % DRWA_UP_POINTS];
+		us = u->crossed_us - p->us;
+		if (us >= span_us)
+			return min_t(u64, UP_RATE_MAX,
+				     div_u64((u64)(u->crossed - p->crossed) <<
+					     UP_RATE_SHIFT, us));
+	}
+	return 0;
+}
+
+/* Measures from now on; what is known holds until then. */
+static void up_rate_anew(struct drwa_up *u, u32 at_us)
+{
+	u->points = 0;
+	u->last_us = at_us;
+}
+
+static void up_rates(struct drwa_up *u)
+{
+	u32 span_us = max_t(u32, UP_SPAN_US, u->age_us);
+	/* What crosses an empty queue says nothing against the link. */
+	bool full = u->delay_us > up_noise(u);
+	u32 n = u->points, rate, change;
+
+	if (n && u->crossed_us - u->point[(n - 1) % DRWA_UP_POINTS].us < span_us / 32)
+		return;
+	rate = up_rate_over(u, span_us);
+	if (rate && (full || rate > u->rate))
+		u->rate = rate;
+	if (u->crossed_us - u->last_us >= u->age_us) {
+		rate = up_rate_over(u, u->age_us);
+		if (rate && (full || rate > u->last)) {
+			change = rate > u->last ? rate - u->last : u->last - rate;
+			/* A packet more or less is no change. */
+			change -= min_t(u32, change, (UP_SEGMENT << UP_RATE_SHIFT) /
+						     u->age_us);
+			/* The first one would be all of the rate. */
+			if (u->last)
+				u->dev += (s32)(change - u->dev) >> UP_DEV_SHIFT;
+			u->dev = min(u->dev, 2 * rate);
+			u->mean += (s32)(rate - u->mean) >> (u->last ? UP_DEV_SHIFT : 0);
+			u->last = rate;
+		}
+		u->last_us = u->crossed_us;
+	}
+	u->point[n % DRWA_UP_POINTS] = (struct drwa_up_point){
+		.us = u->crossed_us, .crossed = u->crossed, .by = u->by,
+	};
+	u->points++;
+}
+
+static void up_drain_round(struct drwa_up *u, u32 queue_us, u32 now_us)
+{
+	int i;
+
+	u->drain_q_us = queue_us;
+	u->drain_from_us = now_us + queue_us;
+	for (i = 0; i < DRWA_UP_FLOWS; i++)
+		u->flow[i].drain_us = U32_MAX;
+}
+
+/* The marks of a whole age are answered that were released when no queue should be
+ * left.
+ */
+static void up_drained(struct drwa_up *u, u32 now_us)
+{
+	u32 noise_us = up_noise(u), least_us = U32_MAX, changed_us;
+	struct drwa_up_flow *f;
+
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		if (f->used)
+			least_us = min(least_us, f->drain_us);
+	/* A path stays as it is; a queue goes, or grows with a radio that fades. */
+	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
+	if (least_us > noise_us && changed_us > UP_TICK_US + u->drain_q_us / 8) {
+		up_drain_round(u, least_us, now_us);
+		return;
+	}
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
+		u32 longer_us = f->drain_us != U32_MAX ? f->drain_us : least_us;
+
+		f->seen_us = now_us;
+		if (f->drain_us != U32_MAX)
+			f->shared = 0;
+		/* If others met no queue, another packet may have been ahead. */
+		if (!f->used || longer_us <= (least_us > noise_us ? noise_us : 2 * noise_us))
+			continue;
+		f->base_us += longer_us;
+		f->rtt_min_us += longer_us;
+		u->jumps++;
+	}
+	u->phase = DRWA_UP_HOLD;
+	u->drained_us = now_us;
+	/* DRAIN gave its time the rate, not the link. */
+	up_rate_anew(u, u->crossed_us);
+}
+
+/* A new flow may never have met an empty queue. */
+static bool up_drain_due(const struct drwa_up *u, const struct drwa_up_flow *f,
+			 u32 now_us)
+{
+	if (u->phase != DRWA_UP_HOLD || now_us - u->drained_us < UP_OPEN_US)
+		return false;
+	return now_us - f->seen_us > (f->shared ? UP_OPEN_US : UP_OLD_US);
+}
+
+/* Nothing overtakes in a queue. Whose marks came earlier than what was released
+ * before them is not believed for a minute, if two others say so and nobody denies it:
+ * one alone may be late itself, and late ACKs are nobody's fault.
+ */
+static void up_doubt(struct drwa_up *u, u8 whom, const struct drwa_up_flow *by,
+		     bool doubt, u32 now_us)
+{
+	struct drwa_up_flow *f = &u->flow[whom];
+	u8 who = by - u->flow;
+
+	if (!f->used || f == by)
+		return;
+	if (!doubt) {
+		f->doubts = 0;
+		return;
+	}
+	if (!f->doubts++) {
+		f->doubter = who;
+		f->doubters = 0;
+	} else if (f->doubter != who) {
+		f->doubters = 1;
+	}
+	if (f->doubts < UP_DOUBTS)
+		return;
+	f->doubts = 0;
+	if (f->doubters) {
+		f->early = 1;
+		f->period_us = now_us;
+	}
+}
+
+/* A mark of @released came at @at_us at the soonest. Who said that it, or more, had
+ * come before?
+ */
+static void up_contradict(struct drwa_up *u, const struct drwa_up_flow *f,
+			  u32 released, u32 at_us, u32 now_us)
+{
+	u32 said_us = u->crossed_us, i;
+	bool known = false, doubt;
+	u8 by = u->by;
+
+	for (i = 1; i <= DRWA_UP_POINTS && i <= u->points; i++) {
+		const struct drwa_up_point *p;
+
+		p = &u->point[(u->points - i) % DRWA_UP_POINTS];
+		known = before_us(p->crossed, released);
+		if (known)
+			break;
+		said_us = p->us;
+		by = p->by;
+	}
+	doubt = before_us(said_us + u->target_us + up_noise(u), at_us);
+	/* It was said at this point, or before. */
+	if (known || doubt)
+		up_doubt(u, by, f, doubt, now_us);
+}
+
+/* May this flow bring news? Not if it is early. */
+static bool up_believe(struct drwa_up *u, struct drwa_up_flow *f, u32 at_us, u32 now_us)
+{
+	const struct drwa_up_flow *by = &u->flow[u->by];
+
+	if (f->early && now_us - f->period_us > UP_FORGET_US)
+		f->early = 0;
+	if (!f->early && by->used && by->clock && !by->aside)
+		up_doubt(u, f - u->flow, by,
+			 before_us(at_us + u->target_us + up_noise(u), u->crossed_us),
+			 now_us);
+	return !f->early;
+}
+
+/**
+ * drwa_up_answer() - something was answered
+ * @u:		queue
+ * @key:	name of the flow
+ * @end:	what the answer says
+ * @clock_us:	the far end's clock when it answered, us, any offset; NULL: unknown
+ * @now_us:	local clock, us
+ *
+ * Return: whether it brought news, so that there may be room.
+ */
+bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
+		    u32 now_us)
+{
+	struct drwa_up_flow *f = up_find(u, key);
+	struct drwa_up_mark last;
+	u32 late_us, least_us, at_us;
+
+	if (!f || !up_pop(u, f, end, &last) || now_us - last.us > UP_FORGET_US)
+		return false;
+	late_us = up_late(u, f, &last, clock_us, now_us, &least_us);
+	if (late_us <= up_noise(u) && !f->shared)
+		f->seen_us = now_us;
+	if (u->phase == DRWA_UP_DRAIN && !before_us(last.us, u->drain_from_us)) {
+		f->drain_us = min(f->drain_us, late_us);
+		if (!before_us(last.us, u->drain_from_us + u->age_us))
+			up_drained(u, now_us);
+	}
+	at_us = last.us + late_us;
+	if (not_after(last.released, u->crossed)) {
+		if (!f->early)
+			up_contradict(u, f, last.released, last.us + least_us, now_us);
+		return false;
+	}
+	if (!up_believe(u, f, at_us, now_us))
+		return false;
+
+	/* It is a queue: nothing overtakes. */
+	if (u->answered && before_us(at_us, u->crossed_us))
+		at_us = u->crossed_us;
+	u->gap_us += (s32)(min_t(u32, now_us - u->answered_us, UP_SPAN_US) -
+			   u->gap_us) >> (u->answered ? 3 : 0);
+	/* What left in a silence says nothing of what leaves after it. */
+	if (now_us - u->answered_us > 1 << UP_TRICKLE_SHIFT)
+		up_rate_anew(u, at_us);
+	u->crossed = last.released;
+	u->crossed_us = at_us;
+	u->answered_us = now_us;
+	u->age_us = max_t(s32, now_us - last.us - late_us, UP_TICK_US);
+	u->delay_us = late_us;
+	u->by = f - u->flow;
+	u->answered = 1;
+	u->closed = 0;
+	u->answers++;
+	if (u->phase == DRWA_UP_OPEN)
+		u->phase = DRWA_UP_START;
+	if (u->phase == DRWA_UP_DRAIN)
+		return true;
+	up_rates(u);
+	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u))
+		u->phase = DRWA_UP_HOLD;
+	if (up_drain_due(u, f, now_us)) {
+		u->phase = DRWA_UP_DRAIN;
+		u->drains++;
+		up_drain_round(u, late_us, now_us);
+	}
+	return true;
+}
+
+/* Is somebody asked who has answered before? Then the radio is silent, not he. */
+static bool up_silent(const struct drwa_up *u, u32 now_us)
+{
+	const struct drwa_up_flow *f;
+
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		if (f->used && f->answered && f->head != UP_NONE &&
+		    now_us - u->mark[f->tail].us < UP_OLD_US)
+			return true;
+	return false;
+}
+
+static u32 up_bytes(u64 rate, u32 us)
+{
+	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
+}
+
+/* What may be released and not yet known to have crossed */
+static u32 up_window(const struct drwa_up *u, u32 now_us)
+{
+	u32 silent_us = now_us - u->answered_us;
+	/* News that are later than that say that nothing leaves. */
+	u32 age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) +
+		     min(silent_us, u->gap_us + u->target_us);
+	u32 wnd;
+
+	switch (u->phase) {
+	case DRWA_UP_DRAIN:
+		/* Our own clock cannot be lied to. */
+		wnd = up_bytes(u->rate, min(age_us - age_us / 4,
+					    u->flow[u->by].rtt_min_us));
+		break;
+	case DRWA_UP_START:
+		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
+		break;
+	default:
+		wnd = up_bytes(u->rate, age_us + u->target_us) +
+		      up_bytes(2 * (u64)u->dev,
+			       min(age_us, u->flow[u->by].rtt_min_us));
+	}
+	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
+	if (u->closed)
+		wnd += UP_SEGMENT * ((now_us - u->closed_us) >> UP_TRICKLE_SHIFT);
+	return wnd;
+}
+
+/**
+ * drwa_up_room() - how much more may be handed to the modem
+ * @u:		queue
+ * @now_us:	local clock, us
+ * @wait_us:	where there is no room, when to ask again if nothing is answered, us
+ *
+ * Return: bytes; a packet may be larger.
+ */
+u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us)
+{
+	u32 out = u->released - u->crossed, wnd;
+
+	if (u->phase == DRWA_UP_OPEN)
+		return U32_MAX;
+	if (u->closed && now_us - u->closed_us > UP_OPEN_US && !up_silent(u, now_us)) {
+		u->phase = DRWA_UP_OPEN;
+		u->opened++;
+		return U32_MAX;
+	}
+	wnd = up_window(u, now_us);
+	if (out < wnd)
+		return wnd - out;
+	u->refused = 1;
+	if (!u->closed) {
+		u->closed = 1;
+		u->closed_us = now_us;
+	}
+	/* The window grows with time, as long as news may be late. */
+	*wait_us = UP_WAIT_US;
+	if (u->rate)
+		*wait_us = clamp_t(u64, div_u64((u64)(out - wnd) << UP_RATE_SHIFT, u->rate),
+				   UP_TICK_US, UP_WAIT_US);
+	return 0;
+}
+
+/**
+ * drwa_up_report() - what is known of the queue
+ * @u:		queue
+ * @now_us:	local clock, us
+ * @st:		gets it, but for @st->shorts
+ */
+void drwa_up_report(const struct drwa_up *u, u32 now_us, struct tc_drwa_up_xstats *st)
+{
+	const struct drwa_up_flow *f;
+
+	st->rate = (u64)u->rate * 1000000 >> UP_RATE_SHIFT;
+	st->window_bytes = up_window(u, now_us);
+	st->in_flight_bytes = u->released - u->crossed;
+	st->delay_us = u->delay_us;
+	st->age_us = u->age_us;
+	st->phase = u->phase;
+	st->marks = u->next_mark;
+	st->answers = u->answers;
+	st->drains = u->drains;
+	st->jumps = u->jumps;
+	st->opened = u->opened;
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		st->early += f->used && f->early;
+}

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The gate's law, net/sched/drwa_up_core.c, in front of a modelled modem."""
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import builds
+import up_model as model
+from up_model import PROBES, Event, Flow
+
+MINUTE_S = 60
+# Probes before an upload starts, and its first seconds
+BEFORE, SETTLED = 20, 100
+OPAQUE_PROBES = Flow(model.QUERY, model.SILENT, start_us=0)
+
+
+def pfifo(**options: object) -> model.Result:
+    return model.run(gate=model.NONE, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mbps", [1, 2, 5, 20, 50])
+def test_a_steady_link_is_full_and_its_queue_short(mbps: int) -> None:
+    """What waits is the target, a packet's time, and one that is released beside it."""
+    rate_bps = mbps * 1_000_000
+    governed = model.run(rate_bps=rate_bps, seconds=MINUTE_S)
+    assert governed.use > 0.97 * pfifo(rate_bps=rate_bps, seconds=MINUTE_S).use
+    packet_ms = 12 / mbps
+    bound_ms = 50 + (model.GRANT_US + model.TARGET_US) / 1000 + 2 * packet_ms
+    assert governed.rtt_ms(0.95, SETTLED) < bound_ms + 10
+    assert governed.law.opened == 0
+
+
+@pytest.mark.parametrize("target_ms", [5, 20, 100])
+def test_the_target_is_what_waits(target_ms: int) -> None:
+    run = model.run(target_us=target_ms * 1000, seconds=MINUTE_S)
+    waits_ms = run.rtt_ms(0.5, SETTLED) - 58
+    assert 0.7 * target_ms < waits_ms < target_ms + 10
+
+
+@pytest.mark.parametrize(
+    ("before_ms", "after_ms", "part"), [(50, 150, 0.9), (150, 50, 0.93), (30, 300, 0.8)]
+)
+def test_another_path_is_found(before_ms: int, after_ms: int, part: float) -> None:
+    """A DRAIN tells a longer path from a queue, after four seconds; a shorter one shows by
+    itself."""
+    options = {
+        "base_rtt_us": before_ms * 1000,
+        "events": [Event(20_000_000, base_rtt_us=after_ms * 1000)],
+        "seconds": MINUTE_S,
+    }
+    governed = model.run(**options)  # type: ignore[arg-type]
+    assert governed.use > part * pfifo(**options).use
+    last = governed.rtt_us[-400:]
+    assert sorted(last)[380] / 1000 < after_ms + 50
+
+
+def test_a_slower_link_keeps_no_queue() -> None:
+    """From 5 to 1 Mb/s, what was on its way waits once; then the queue is short."""
+    run = model.run(events=[Event(10_000_000, rate_bps=1_000_000)], seconds=30)
+    later = [rtt for rtt in run.rtt_us[-300:]]
+    assert max(later) < 150_000
+
+
+def test_an_outage_fills_no_modem() -> None:
+    """What comes in three seconds of silence waits above the gate, not in the modem."""
+    events = [Event(20_000_000, rate_bps=0), Event(23_000_000, rate_bps=5_000_000)]
+    governed = model.run(events=events, seconds=MINUTE_S)
+    ungoverned = pfifo(events=events, seconds=MINUTE_S)
+    assert governed.use > 0.9 * ungoverned.use
+    assert governed.max_queue_bytes < 0.2 * ungoverned.max_queue_bytes
+    assert governed.law.opened == 0
+
+
+@pytest.mark.parametrize("ppm", [-500, 500])
+def test_clocks_drift(ppm: int) -> None:
+    run = model.run([PROBES, Flow(drift_ppm=ppm)], seconds=2 * MINUTE_S)
+    assert run.use > 0.96
+    assert run.rtt_ms(0.95, SETTLED) < 85
+    assert run.asides == 0
+
+
+@pytest.mark.parametrize("tick_us", [1, 4000, 10_000, 100_000])
+def test_a_clock_that_ticks_otherwise_is_not_believed(tick_us: int) -> None:
+    """TSval is taken for ms; where it is none, our own clock has to do."""
+    run = model.run([PROBES, Flow(tick_us=tick_us)], seconds=MINUTE_S)
+    assert run.asides == 1
+    assert run.use > 0.95
+    assert run.rtt_ms(0.95, SETTLED) < 90
+
+
+def test_no_clock_at_all() -> None:
+    run = model.run([PROBES, Flow(server=model.NO_CLOCK)])
+    assert run.use > 0.95
+    assert run.rtt_ms(0.95, BEFORE) < 90
+
+
+def test_queries_are_marks_enough() -> None:
+    """Uploads whose answers nobody understands, QUIC's, beside any that somebody does."""
+    for server in (model.SILENT, model.DEAD):
+        run = model.run([PROBES, Flow(server=server)])
+        assert run.use > 0.93
+        assert run.rtt_ms(0.95, BEFORE) < 90
+
+
+@pytest.mark.parametrize("server", [model.SILENT, model.DEAD])
+def test_nobody_answers(server: int) -> None:
+    """The gate opens within a second and stays open, as if it were not there."""
+    run = model.run([OPAQUE_PROBES, Flow(server=server)], seconds=10)
+    assert run.law.phase == model.OPEN
+    assert run.law.opened == 1
+    within = model.run([OPAQUE_PROBES, Flow(server=server)], seconds=2.2)
+    assert within.law.phase == model.OPEN
+
+
+def test_who_answers_late_stops_nobody() -> None:
+    honest = [PROBES, Flow(), Flow(start_us=5_000_000)]
+    for server in (model.LATE, model.LATE_CLOCK, model.DEAD, model.SILENT):
+        flows = [*honest[:2], dataclasses.replace(honest[2], server=server)]
+        run, fair = model.run(flows, seconds=MINUTE_S), model.run(honest, seconds=MINUTE_S)
+        assert run.flow_bytes[1] > 0.95 * fair.flow_bytes[1]
+        assert run.rtt_ms(0.95, SETTLED) < 90
+        assert run.law.early == 0
+
+
+def test_who_claims_that_nothing_waits() -> None:
+    """Our own clock bounds the lie: what came meanwhile, and jitter, is all that explains it."""
+    lie = Flow(server=model.EARLY_CLOCK)
+    alone = model.run([OPAQUE_PROBES, Flow(server=model.NO_CLOCK, interval_us=1), lie])
+    assert alone.rtt_ms(0.95, SETTLED) < 300
+    beside = model.run([PROBES, Flow(), dataclasses.replace(lie, start_us=5_000_000)])
+    assert beside.rtt_ms(0.95, SETTLED) < 200
+    assert beside.use > 0.93
+
+
+def test_lost_packets_close_nothing() -> None:
+    run = model.run(loss_ppm=100_000)
+    assert run.use > 0.93
+    assert run.rtt_ms(0.95, BEFORE) < 90
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    clock_us=st.integers(0, model.U32 - 1),
+    released=st.integers(0, model.U32 - 1),
+    seed=st.integers(1, 1000),
+)
+def test_nothing_depends_on_where_counters_are(clock_us: int, released: int, seed: int) -> None:
+    """32 bits wrap, and only differences count."""
+    options = {"seconds": 8, "loss_ppm": 10_000, "seed": seed}
+    one = model.run(**options, clock_us=clock_us, released=released)  # type: ignore[arg-type]
+    other = model.run(**options, clock_us=0, released=0)  # type: ignore[arg-type]
+    assert one.rtt_us == other.rtt_us
+    assert one.flow_bytes == other.flow_bytes
+
+
+def test_more_flows_than_places() -> None:
+    """Who finds no place has no marks; those of the others are enough."""
+    flows = [PROBES, *(Flow(start_us=1_000_000 + 20_000 * i) for i in range(70))]
+    run = model.run(flows, rate_bps=20_000_000, seconds=20)
+    assert run.use > 0.85
+    assert run.rtt_ms(0.95, SETTLED) < 200
+
+
+def test_fuzz_finds_nothing(tmp_path: Path) -> None:
+    """What fuzz_up.c checks holds for stories that nobody would tell."""
+    seed = 1
+    print(f"seed {seed}")
+    done = subprocess.run(
+        [
+            builds.up_fuzzer(tmp_path),
+            "-runs=20000",
+            f"-seed={seed}",
+            "-max_len=256",
+            f"-artifact_prefix={tmp_path}/",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
