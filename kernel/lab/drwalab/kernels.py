@@ -41,7 +41,22 @@ MODULE_DIR = KERNEL_DIR / "module"
 SELFTEST_COMMON = KERNEL_DIR / "tests" / "selftest_common.sh"
 # In the tree of a kernel with modules, what the module is built of, as it lies below kernel/.
 MODULE_TREE = "drwa"
-MODULE_SOURCES = ("module", "src/include/linux", "src/include/net", "src/net/ipv4")
+MODULE_SOURCES = (
+    "module",
+    "src/include/linux",
+    "src/include/net",
+    "src/include/uapi/linux",
+    "src/net/ipv4",
+    "src/net/sched",
+)
+MODULES = ("drwa.ko", "sch_drwa_up.ko")
+# What a kernel without modules has of the uplink's gate, below kernel/src.
+GATE = (
+    "net/sched/drwa_up_core.c",
+    "net/sched/sch_drwa_up.c",
+    "include/linux/drwa_up.h",
+    "include/uapi/linux/drwa_up.h",
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +78,8 @@ class Flavour:
 
 
 FLAVOURS = {
-    "base": Flavour(("guest", "um"), patched=False),
-    "drwa": Flavour(("guest", "um")),
+    "base": Flavour(("guest", "um", "uplink"), patched=False),
+    "drwa": Flavour(("guest", "um", "uplink")),
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
@@ -200,6 +215,7 @@ def _files(flavour: Flavour) -> dict[str, bytes]:
     if flavour.arch == "um":
         for path in (GUEST_DIR / "net").rglob("*.[ch]"):
             files[str(path.relative_to(GUEST_DIR))] = path.read_bytes()
+        files |= {name: (KERNEL_DIR / "src" / name).read_bytes() for name in GATE}
     if flavour.module:
         for folder in MODULE_SOURCES:
             for path in (KERNEL_DIR / folder).iterdir():
@@ -294,7 +310,7 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         image.unlink(missing_ok=True)
         _make(tree, [f"-j{len(os.sched_getaffinity(0))}", image.name], recipe, log)
         if FLAVOURS[flavour].module:
-            log(f"compiling {line} {flavour}: drwa.ko")
+            log(f"compiling {line} {flavour}: the modules")
             _make(tree, ["modules"], recipe, log)
             _make(tree, [f"M={MODULE_TREE}/module", "modules"], recipe, log)
         elif FLAVOURS[flavour].arch != "um":
@@ -353,7 +369,8 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
         new.mkdir()
         shutil.copy2(tree / FLAVOURS[recipe.flavour].image, new / "linux")
         if FLAVOURS[recipe.flavour].module:
-            shutil.copy2(tree / MODULE_TREE / "module" / "drwa.ko", new)
+            for name in MODULES:
+                shutil.copy2(tree / MODULE_TREE / "module" / name, new)
         (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
         new.rename(home)
     kernel = _read_kernel(home)

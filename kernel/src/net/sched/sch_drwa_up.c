@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DRWA on the uplink: a gate between what the kernel keeps in order and the modem
+ *
+ *	tc qdisc replace dev rmnet_data0 root handle 1: drwa_up
+ *	tc qdisc replace dev rmnet_data0 parent 1:1 fq_codel
+ *
+ * Two bands. Short packets (ACKs, SYNs, requests, voice) pass at once. All else
+ * waits in the child, until the law (drwa_up_core.c) says that the modem's own queue
+ * has room. Large sends are split, since a modem takes them packet by packet.
+ *
+ * What is released leaves a mark if its answer can be told: TCP's data and SYN, by
+ * sequence number; DNS, ICMP echo and STUN, by their names. Answers are seen as a
+ * packet socket sees them, before tc and netfilter, so that 464xlat's are those of
+ * the packets that left.
+ *
+ * Under mq, each of its queues has a gate of its own, as each has a bearer.
+ */
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/jhash.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+#include <net/tcp.h>
+
+/* Declares skb_gso_segment() since 6.5. */
+#if __has_include("net/gso.h")
+#include <net/gso.h>
+#endif
+
+#include "drwa_up_core.c"
+
+/* ACKs with SACK, SYNs, requests, DNS, voice, games */
+#define UP_SHORT_BYTES		256
+#define UP_SHORT_PACKETS	1000
+
+#define UP_DNS_PORT		53
+
+/* A link that was silent for a minute is another one. */
+#define UP_IDLE_NS		(60ULL * NSEC_PER_SEC)
+
+struct drwa_up_sched_data {
+	struct Qdisc		*qdisc;	/* child, with all that is not short */
+	struct sk_buff_head	shorts;
+	struct qdisc_watchdog	watchdog;
+	struct packet_type	answers;
+	struct Qdisc		*self;
+
+	/* Of what follows; answers come on any CPU, in softirq context. */
+	spinlock_t		lock;
+	struct drwa_up		*law;
+	u32			target_us;
+	u64			last_ns;
+	u32			short_count;
+};
+
+/* What a packet says of marks and answers */
+struct drwa_up_word {
+	u32	key;
+	u32	end;
+	u32	clock_us;
+	u8	kind;
+	bool	begins;
+	bool	clock;
+};
+
+/* Addresses and transport of a packet */
+struct drwa_up_packet {
+	u32	local;		/* hashes of the two addresses */
+	u32	remote;
+	int	offset;		/* of the transport's header in the skb */
+	u8	protocol;
+};
+
+static u32 drwa_up_now(void)
+{
+	return (u32)ktime_to_us(ktime_get());
+}
+
+static bool drwa_up_parse(const struct sk_buff *skb, bool from_us,
+			  struct drwa_up_packet *p)
+{
+	int offset = skb_network_offset(skb);
+	u32 source, target;
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP): {
+		struct iphdr buffer;
+		const struct iphdr *ip;
+
+		ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
+		if (!ip || ip->version != 4 || ip->ihl < 5 ||
+		    ip->frag_off & htons(IP_OFFSET))
+			return false;
+		source = (__force u32)ip->saddr;
+		target = (__force u32)ip->daddr;
+		p->protocol = ip->protocol;
+		p->offset = offset + ip->ihl * 4;
+		break;
+	}
+	case htons(ETH_P_IPV6): {
+		struct ipv6hdr buffer;
+		const struct ipv6hdr *ip;
+
+		ip = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
+		if (!ip || ip->version != 6)
+			return false;
+		source = jhash2(ip->saddr.s6_addr32, 4, 0);
+		target = jhash2(ip->daddr.s6_addr32, 4, 0);
+		p->protocol = ip->nexthdr;
+		p->offset = offset + sizeof(*ip);
+		break;
+	}
+	default:
+		return false;
+	}
+	p->local = from_us ? source : target;
+	p->remote = from_us ? target : source;
+	return true;
+}
+
+static u32 drwa_up_key(const struct drwa_up_packet *p, u32 ports)
+{
+	return jhash_3words(p->local, p->remote, ports, p->protocol);
+}
+
+/* The options of a segment: how far it acknowledges, and TSval */
+static void drwa_up_options(const u8 *option, const u8 *end, struct drwa_up_word *w)
+{
+	const u8 *block;
+	u32 edge;
+
+	while (option < end && *option != TCPOPT_EOL) {
+		if (*option == TCPOPT_NOP) {
+			option++;
+			continue;
+		}
+		if (option + 1 >= end || option[1] < 2 || option + option[1] > end)
+			return;
+		if (option[0] == TCPOPT_TIMESTAMP && option[1] == TCPOLEN_TIMESTAMP) {
+			/* Most clocks tick in ms; the law finds out who does not. */
+			w->clock_us = get_unaligned_be32(option + 2) * USEC_PER_MSEC;
+			w->clock = true;
+		} else if (option[0] == TCPOPT_SACK) {
+			for (block = option + 2; block + 8 <= option + option[1]; block += 8) {
+				edge = get_unaligned_be32(block + 4);
+				if (after(edge, w->end))
+					w->end = edge;
+			}
+		}
+		option += option[1];
+	}
+}
+
+static bool drwa_up_tcp(const struct sk_buff *skb, bool from_us,
+			const struct drwa_up_packet *p, struct drwa_up_word *w)
+{
+	u8 buffer[MAX_TCP_HEADER];
+	const struct tcphdr *th;
+	u32 len;
+
+	th = skb_header_pointer(skb, p->offset, sizeof(*th), buffer);
+	if (!th || th->doff < sizeof(*th) / 4 || th->rst)
+		return false;
+	w->kind = DRWA_UP_UPTO;
+	if (from_us) {
+		w->key = drwa_up_key(p, (u32)ntohs(th->source) << 16 | ntohs(th->dest));
+		len = skb->len - p->offset;
+		if (len < th->doff * 4)
+			return false;
+		len -= th->doff * 4;
+		len += th->syn + th->fin;
+		w->end = ntohl(th->seq) + len;
+		w->begins = th->syn;
+		return len;
+	}
+	w->key = drwa_up_key(p, (u32)ntohs(th->dest) << 16 | ntohs(th->source));
+	w->end = ntohl(th->ack_seq);
+	if (!th->ack)
+		return false;
+	if (th->doff > sizeof(*th) / 4) {
+		th = skb_header_pointer(skb, p->offset, th->doff * 4, buffer);
+		if (!th)
+			return false;
+		drwa_up_options((const u8 *)(th + 1), (const u8 *)th + th->doff * 4, w);
+	}
+	return true;
+}
+
+/* A query's name is in its answer: DNS's id, and what stands where STUN has its
+ * transaction's (RFC 8489, 5).
+ */
+static bool drwa_up_udp(const struct sk_buff *skb, bool from_us,
+			const struct drwa_up_packet *p, struct drwa_up_word *w)
+{
+	int offset = p->offset + sizeof(struct udphdr);
+	struct udphdr buffer;
+	const struct udphdr *uh;
+	__be32 name[2];
+	u16 local, remote;
+
+	uh = skb_header_pointer(skb, p->offset, sizeof(buffer), &buffer);
+	if (!uh)
+		return false;
+	local = ntohs(from_us ? uh->source : uh->dest);
+	remote = ntohs(from_us ? uh->dest : uh->source);
+	w->kind = DRWA_UP_EXACT;
+	if (remote == UP_DNS_PORT) {
+		if (skb_copy_bits(skb, offset, name, 2))
+			return false;
+		/* Each query has a port of its own. */
+		w->key = drwa_up_key(p, remote);
+		w->end = (u32)local << 16 | ntohs(*(__be16 *)name);
+		return true;
+	}
+	if (skb->len - skb_network_offset(skb) > UP_SHORT_BYTES ||
+	    skb_copy_bits(skb, offset + 8, name, sizeof(name)))
+		return false;
+	w->key = drwa_up_key(p, (u32)local << 16 | remote);
+	w->end = jhash_2words((__force u32)name[0], (__force u32)name[1], 0);
+	return true;
+}
+
+static bool drwa_up_echo(const struct sk_buff *skb, u8 type,
+			 const struct drwa_up_packet *p, struct drwa_up_word *w)
+{
+	struct icmphdr buffer;
+	const struct icmphdr *ih;
+
+	/* ICMPv6's echo has the same form (RFC 4443, 4.1). */
+	ih = skb_header_pointer(skb, p->offset, sizeof(buffer), &buffer);
+	if (!ih || ih->type != type)
+		return false;
+	w->kind = DRWA_UP_EXACT;
+	w->key = drwa_up_key(p, 0);
+	w->end = (u32)ntohs(ih->un.echo.id) << 16 | ntohs(ih->un.echo.sequence);
+	return true;
+}
+
+/* Will this be answered, or does it answer? */
+static bool drwa_up_read(const struct sk_buff *skb, bool from_us,
+			 struct drwa_up_word *w)
+{
+	struct drwa_up_packet p;
+
+	*w = (struct drwa_up_word){};
+	if (!drwa_up_parse(skb, from_us, &p))
+		return false;
+	switch (p.protocol) {
+	case IPPROTO_TCP:
+		return drwa_up_tcp(skb, from_us, &p, w);
+	case IPPROTO_UDP:
+		return drwa_up_udp(skb, from_us, &p, w);
+	case IPPROTO_ICMP:
+		return drwa_up_echo(skb, from_us ? ICMP_ECHO : ICMP_ECHOREPLY, &p, w);
+	case IPPROTO_ICMPV6:
+		return drwa_up_echo(skb, from_us ? ICMPV6_ECHO_REQUEST :
+						   ICMPV6_ECHO_REPLY, &p, w);
+	}
+	return false;
+}
+
+static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
+		       struct packet_type *pt, struct net_device *orig_dev)
+{
+	struct drwa_up_sched_data *q = container_of(pt, struct drwa_up_sched_data, answers);
+	struct drwa_up_word w;
+	bool read, news = false;
+	u32 now_us = drwa_up_now();
+
+	read = drwa_up_read(skb, false, &w);
+	spin_lock(&q->lock);
+	drwa_up_heard(q->law, skb->len);
+	if (read)
+		news = drwa_up_answer(q->law, w.key, w.end,
+				      w.clock ? &w.clock_us : NULL, now_us);
+	spin_unlock(&q->lock);
+	if (news && READ_ONCE(q->qdisc->q.qlen))
+		__netif_schedule(qdisc_root(q->self));
+	consume_skb(skb);
+	return 0;
+}
+
+static bool drwa_up_is_short(const struct sk_buff *skb)
+{
+	return qdisc_pkt_len(skb) <= UP_SHORT_BYTES;
+}
+
+static int drwa_up_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
+				 struct sk_buff **to_free)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	unsigned int len = qdisc_pkt_len(skb);
+	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
+
+	if (ret != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(ret))
+			qdisc_qstats_drop(sch);
+		return ret;
+	}
+	sch->qstats.backlog += len;
+	sch->q.qlen++;
+	return ret;
+}
+
+static int drwa_up_split(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	unsigned int len = 0, before = qdisc_pkt_len(skb);
+	struct sk_buff *segs, *next;
+	int taken = 0;
+
+	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs))
+		return qdisc_drop(skb, sch, to_free);
+	for (; segs; segs = next) {
+		next = segs->next;
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		if (drwa_up_enqueue_child(segs, sch, to_free) == NET_XMIT_SUCCESS) {
+			len += segs->len;
+			taken++;
+		}
+	}
+	/* Whoever is above counts one packet, and its length. */
+	if (taken)
+		qdisc_tree_reduce_backlog(sch, 1 - taken, before - len);
+	consume_skb(skb);
+	return taken ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int drwa_up_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			   struct sk_buff **to_free)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	if (skb_is_gso(skb))
+		return drwa_up_split(skb, sch, to_free);
+	if (!drwa_up_is_short(skb))
+		return drwa_up_enqueue_child(skb, sch, to_free);
+	if (q->shorts.qlen >= UP_SHORT_PACKETS)
+		return qdisc_drop(skb, sch, to_free);
+	__skb_queue_tail(&q->shorts, skb);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+static void drwa_up_forget(struct drwa_up_sched_data *q, u32 now_us)
+{
+	drwa_up_reset(q->law, q->target_us, now_us);
+}
+
+/* What leaves now, if anything; the lock is held. */
+static struct sk_buff *drwa_up_next(struct Qdisc *sch, u32 now_us)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u32 wait_us;
+
+	skb = __skb_dequeue(&q->shorts);
+	if (skb) {
+		q->short_count++;
+		return skb;
+	}
+	if (!q->qdisc->q.qlen)
+		return NULL;
+	if (drwa_up_room(q->law, now_us, &wait_us))
+		return q->qdisc->dequeue(q->qdisc);
+	qdisc_watchdog_schedule_ns(&q->watchdog,
+				   ktime_get_ns() + (u64)wait_us * NSEC_PER_USEC);
+	return NULL;
+}
+
+static struct sk_buff *drwa_up_dequeue(struct Qdisc *sch)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	u64 now_ns = ktime_get_ns();
+	u32 now_us = drwa_up_now();
+	struct drwa_up_word w;
+	struct sk_buff *skb;
+
+	spin_lock(&q->lock);
+	if (now_ns - q->last_ns > UP_IDLE_NS)
+		drwa_up_forget(q, now_us);
+	skb = drwa_up_next(sch, now_us);
+	if (skb) {
+		q->last_ns = now_ns;
+		drwa_up_release(q->law, qdisc_pkt_len(skb), now_us);
+		if (drwa_up_read(skb, true, &w)) {
+			if (w.begins)
+				drwa_up_begin(q->law, w.key);
+			drwa_up_mark(q->law, w.key, w.kind, w.end, now_us);
+		}
+	}
+	spin_unlock(&q->lock);
+	if (!skb)
+		return NULL;
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static void drwa_up_reset_qdisc(struct Qdisc *sch)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	qdisc_reset(q->qdisc);
+	__skb_queue_purge(&q->shorts);
+	qdisc_watchdog_cancel(&q->watchdog);
+	if (!q->law)
+		return;
+	spin_lock_bh(&q->lock);
+	drwa_up_forget(q, drwa_up_now());
+	spin_unlock_bh(&q->lock);
+}
+
+static const struct netlink_range_validation drwa_up_target_range = {
+	.min = DRWA_UP_TARGET_MIN_US,
+	.max = DRWA_UP_TARGET_MAX_US,
+};
+
+static const struct nla_policy drwa_up_policy[TCA_DRWA_UP_MAX + 1] = {
+	[TCA_DRWA_UP_TARGET] = NLA_POLICY_FULL_RANGE(NLA_U32, &drwa_up_target_range),
+};
+
+static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
+			  struct netlink_ext_ack *extack)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_DRWA_UP_MAX + 1];
+	int err;
+
+	/* tc does not mark nests. */
+	err = nla_parse_nested_deprecated(tb, TCA_DRWA_UP_MAX, opt, drwa_up_policy,
+					  extack);
+	if (err < 0)
+		return err;
+	if (!tb[TCA_DRWA_UP_TARGET])
+		return 0;
+	spin_lock_bh(&q->lock);
+	q->target_us = nla_get_u32(tb[TCA_DRWA_UP_TARGET]);
+	q->law->target_us = q->target_us;
+	spin_unlock_bh(&q->lock);
+	return 0;
+}
+
+static int drwa_up_init(struct Qdisc *sch, struct nlattr *opt,
+			struct netlink_ext_ack *extack)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	int err;
+
+	/* What destroy needs, which is called after a failure, too */
+	qdisc_watchdog_init(&q->watchdog, sch);
+	__skb_queue_head_init(&q->shorts);
+	spin_lock_init(&q->lock);
+	q->self = sch;
+	q->qdisc = &noop_qdisc;
+	q->target_us = DRWA_UP_TARGET_US;
+	q->last_ns = ktime_get_ns();
+
+	q->law = kvzalloc(sizeof(*q->law), GFP_KERNEL);
+	if (!q->law)
+		return -ENOMEM;
+	drwa_up_forget(q, drwa_up_now());
+	if (opt) {
+		err = drwa_up_change(sch, opt, extack);
+		if (err)
+			return err;
+	}
+	q->qdisc = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops,
+				     TC_H_MAKE(sch->handle, 1), extack);
+	if (!q->qdisc) {
+		q->qdisc = &noop_qdisc;
+		return -ENOMEM;
+	}
+	qdisc_hash_add(q->qdisc, true);
+
+	q->answers.type = htons(ETH_P_ALL);
+	q->answers.dev = qdisc_dev(sch);
+	q->answers.ignore_outgoing = true;
+	q->answers.func = drwa_up_rcv;
+	dev_add_pack(&q->answers);
+	return 0;
+}
+
+static void drwa_up_destroy(struct Qdisc *sch)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	/* No answer is under way when it returns. */
+	if (q->answers.func)
+		dev_remove_pack(&q->answers);
+	qdisc_watchdog_cancel(&q->watchdog);
+	qdisc_put(q->qdisc);
+	kvfree(q->law);
+}
+
+static int drwa_up_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	struct nlattr *nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+
+	if (!nest)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_DRWA_UP_TARGET, READ_ONCE(q->target_us))) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+static int drwa_up_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	struct tc_drwa_up_xstats st = {};
+
+	spin_lock_bh(&q->lock);
+	drwa_up_report(q->law, drwa_up_now(), &st);
+	st.shorts = q->short_count;
+	spin_unlock_bh(&q->lock);
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}
+
+static int drwa_up_dump_class(struct Qdisc *sch, unsigned long cl,
+			      struct sk_buff *skb, struct tcmsg *tcm)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	tcm->tcm_handle |= TC_H_MIN(1);
+	tcm->tcm_info = q->qdisc->handle;
+	return 0;
+}
+
+static int drwa_up_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
+			 struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	if (!new)
+		new = &noop_qdisc;
+	*old = qdisc_replace(sch, new, &q->qdisc);
+	return 0;
+}
+
+static struct Qdisc *drwa_up_leaf(struct Qdisc *sch, unsigned long arg)
+{
+	struct drwa_up_sched_data *q = qdisc_priv(sch);
+
+	return q->qdisc;
+}
+
+static unsigned long drwa_up_find(struct Qdisc *sch, u32 classid)
+{
+	return 1;
+}
+
+static void drwa_up_walk(struct Qdisc *sch, struct qdisc_walker *walker)
+{
+	if (walker->stop)
+		return;
+	if (walker->count >= walker->skip && walker->fn(sch, 1, walker) < 0) {
+		walker->stop = 1;
+		return;
+	}
+	walker->count++;
+}
+
+static const struct Qdisc_class_ops drwa_up_class_ops = {
+	.graft	= drwa_up_graft,
+	.leaf	= drwa_up_leaf,
+	.find	= drwa_up_find,
+	.walk	= drwa_up_walk,
+	.dump	= drwa_up_dump_class,
+};
+
+static struct Qdisc_ops drwa_up_qdisc_ops __read_mostly = {
+	.cl_ops		= &drwa_up_class_ops,
+	.id		= "drwa_up",
+	.priv_size	= sizeof(struct drwa_up_sched_data),
+	.enqueue	= drwa_up_enqueue,
+	.dequeue	= drwa_up_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= drwa_up_init,
+	.reset		= drwa_up_reset_qdisc,
+	.destroy	= drwa_up_destroy,
+	.change		= drwa_up_change,
+	.dump		= drwa_up_dump,
+	.dump_stats	= drwa_up_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init drwa_up_module_init(void)
+{
+	return register_qdisc(&drwa_up_qdisc_ops);
+}
+
+static void __exit drwa_up_module_exit(void)
+{
+	unregister_qdisc(&drwa_up_qdisc_ops);
+}
+
+module_init(drwa_up_module_init);
+module_exit(drwa_up_module_exit);
+MODULE_ALIAS("sch_drwa_up");
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("DRWA on the uplink: holds a modem's own queue to a target delay");
