@@ -49,6 +49,14 @@ u64 lab_modem_granted_ns(const struct sk_buff *skb);
 struct sk_buff *lab_modem_get(struct lab_modem *modem, u64 now);
 struct lab_modem_xstats lab_modem_stats(struct lab_modem *modem, u64 now);
 
+/* First in the private data of the lab's qdiscs: their only child. */
+struct lablink_child {
+	struct Qdisc *qdisc;
+};
+
+extern const struct Qdisc_class_ops lablink_class_ops;
+int lablink_queue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+
 /* The modem of the link that @sch is a part of, as /dev/diag shows one; or NULL. */
 const struct lab_modem *lablink_modem(const struct Qdisc *sch);
 

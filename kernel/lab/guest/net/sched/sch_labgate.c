@@ -39,7 +39,7 @@ enum {
 #define LABGATE_LEAST		3000	/* bytes that always may be in the modem */
 
 struct labgate_sched_data {
-	struct Qdisc	*qdisc;		/* for long packets */
+	struct lablink_child child;	/* for long packets; first */
 	struct sk_buff_head short_queue;
 	struct qdisc_watchdog watchdog;
 	const struct lab_modem *modem;
@@ -116,22 +116,13 @@ static bool labgate_open(struct labgate_sched_data *q, u64 now)
 static int labgate_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct labgate_sched_data *q = qdisc_priv(sch);
-	unsigned int len = qdisc_pkt_len(skb);
-	int ret;
 
-	if (len <= LABGATE_SHORT) {
-		if (skb_queue_len(&q->short_queue) >= LABGATE_SHORT_LIMIT)
-			return qdisc_drop(skb, sch, to_free);
-		__skb_queue_tail(&q->short_queue, skb);
-	} else {
-		ret = qdisc_enqueue(skb, q->qdisc, to_free);
-		if (ret != NET_XMIT_SUCCESS) {
-			if (net_xmit_drop_count(ret))
-				qdisc_qstats_drop(sch);
-			return ret;
-		}
-	}
-	sch->qstats.backlog += len;
+	if (qdisc_pkt_len(skb) > LABGATE_SHORT)
+		return lablink_queue_child(skb, sch, to_free);
+	if (skb_queue_len(&q->short_queue) >= LABGATE_SHORT_LIMIT)
+		return qdisc_drop(skb, sch, to_free);
+	__skb_queue_tail(&q->short_queue, skb);
+	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 	return NET_XMIT_SUCCESS;
 }
@@ -142,8 +133,8 @@ static struct sk_buff *labgate_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb = __skb_dequeue(&q->short_queue);
 	u64 now = ktime_get_ns();
 
-	if (!skb && q->qdisc->q.qlen && labgate_open(q, now))
-		skb = qdisc_dequeue_peeked(q->qdisc);
+	if (!skb && q->child.qdisc->q.qlen && labgate_open(q, now))
+		skb = qdisc_dequeue_peeked(q->child.qdisc);
 	if (!skb)
 		return NULL;
 	if (q->rate)
@@ -159,7 +150,7 @@ static void labgate_reset(struct Qdisc *sch)
 {
 	struct labgate_sched_data *q = qdisc_priv(sch);
 
-	qdisc_reset(q->qdisc);
+	qdisc_reset(q->child.qdisc);
 	__skb_queue_purge(&q->short_queue);
 	qdisc_watchdog_cancel(&q->watchdog);
 	q->samples = 0;
@@ -199,13 +190,13 @@ static int labgate_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	qdisc_watchdog_init(&q->watchdog, sch);
 	__skb_queue_head_init(&q->short_queue);
 	q->modem = lablink_modem(sch);
-	q->qdisc = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops,
-				     TC_H_MAKE(sch->handle, 1), extack);
-	if (!q->qdisc) {
-		q->qdisc = &noop_qdisc;
+	q->child.qdisc = qdisc_create_dflt(sch->dev_queue, &pfifo_qdisc_ops,
+					   TC_H_MAKE(sch->handle, 1), extack);
+	if (!q->child.qdisc) {
+		q->child.qdisc = &noop_qdisc;
 		return -ENOMEM;
 	}
-	qdisc_hash_add(q->qdisc, true);
+	qdisc_hash_add(q->child.qdisc, true);
 	return labgate_change(sch, opt, extack);
 }
 
@@ -214,7 +205,7 @@ static void labgate_destroy(struct Qdisc *sch)
 	struct labgate_sched_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	qdisc_put(q->qdisc);
+	qdisc_put(q->child.qdisc);
 }
 
 static int labgate_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -222,58 +213,8 @@ static int labgate_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return skb->len;
 }
 
-static int labgate_dump_class(struct Qdisc *sch, unsigned long cl, struct sk_buff *skb,
-			      struct tcmsg *tcm)
-{
-	struct labgate_sched_data *q = qdisc_priv(sch);
-
-	tcm->tcm_handle |= TC_H_MIN(1);
-	tcm->tcm_info = q->qdisc->handle;
-	return 0;
-}
-
-static int labgate_graft(struct Qdisc *sch, unsigned long arg, struct Qdisc *new,
-			 struct Qdisc **old, struct netlink_ext_ack *extack)
-{
-	struct labgate_sched_data *q = qdisc_priv(sch);
-
-	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->qdisc);
-	return 0;
-}
-
-static struct Qdisc *labgate_leaf(struct Qdisc *sch, unsigned long arg)
-{
-	struct labgate_sched_data *q = qdisc_priv(sch);
-
-	return q->qdisc;
-}
-
-static unsigned long labgate_find(struct Qdisc *sch, u32 classid)
-{
-	return 1;
-}
-
-static void labgate_walk(struct Qdisc *sch, struct qdisc_walker *walker)
-{
-	if (walker->stop)
-		return;
-	if (walker->count >= walker->skip && walker->fn(sch, 1, walker) < 0) {
-		walker->stop = 1;
-		return;
-	}
-	walker->count++;
-}
-
-static const struct Qdisc_class_ops labgate_class_ops = {
-	.graft	= labgate_graft,
-	.leaf	= labgate_leaf,
-	.find	= labgate_find,
-	.walk	= labgate_walk,
-	.dump	= labgate_dump_class,
-};
-
 static struct Qdisc_ops labgate_qdisc_ops __read_mostly = {
-	.cl_ops		= &labgate_class_ops,
+	.cl_ops		= &lablink_class_ops,
 	.id		= "labgate",
 	.priv_size	= sizeof(struct labgate_sched_data),
 	.enqueue	= labgate_enqueue,

@@ -151,7 +151,7 @@ static struct {
 };
 
 struct lablink_sched_data {
-	struct Qdisc	*qdisc;		/* the waiting line */
+	struct lablink_child child;	/* the waiting line; first */
 	struct qdisc_watchdog watchdog;
 	u64		rate_bps;
 	u64		start_ns;
@@ -231,12 +231,11 @@ static u64 lablink_blocked_until(const struct lablink_sched_data *q)
 				 q->outage_end_ns;
 }
 
-static int lablink_queue_child(struct sk_buff *skb, struct Qdisc *sch,
-			       struct sk_buff **to_free)
+int lablink_queue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
-	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct lablink_child *child = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
-	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
+	int ret = qdisc_enqueue(skb, child->qdisc, to_free);
 
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
@@ -532,7 +531,7 @@ static void lablink_fill_modem(struct Qdisc *sch, u64 now)
 	struct sk_buff *skb, *to_free = NULL;
 
 	while (lab_modem_takes(&q->modem)) {
-		skb = qdisc_dequeue_peeked(q->qdisc);
+		skb = qdisc_dequeue_peeked(q->child.qdisc);
 		if (!skb)
 			break;
 		qdisc_qstats_backlog_dec(sch, skb);
@@ -618,7 +617,7 @@ static struct sk_buff *lablink_cross(struct Qdisc *sch, u64 now)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = q->modem.limit ? skb_peek(&q->modem.fifo) :
-					       q->qdisc->ops->peek(q->qdisc);
+					       q->child.qdisc->ops->peek(q->child.qdisc);
 	u64 granted_ns;
 
 	if (!skb) {
@@ -640,7 +639,7 @@ static struct sk_buff *lablink_cross(struct Qdisc *sch, u64 now)
 			    lablink_rate_ready(q, qdisc_pkt_len(skb), now)))
 		return NULL;
 	if (!q->modem.limit)
-		return qdisc_dequeue_peeked(q->qdisc);
+		return qdisc_dequeue_peeked(q->child.qdisc);
 	skb = lab_modem_get(&q->modem, now);
 	/* There is room now. */
 	lablink_fill_modem(sch, now);
@@ -734,7 +733,7 @@ static void lablink_reset(struct Qdisc *sch)
 
 	int i;
 
-	qdisc_reset(q->qdisc);
+	qdisc_reset(q->child.qdisc);
 	qdisc_watchdog_cancel(&q->watchdog);
 	kfree_skb(q->held);
 	q->held = NULL;
@@ -864,7 +863,7 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 	qdisc_watchdog_init(&q->watchdog, sch);
 	__skb_queue_head_init(&q->batch);
 	lab_modem_init(&q->modem, 0, 0, 0);
-	q->qdisc = &noop_qdisc;
+	q->child.qdisc = &noop_qdisc;
 	if (!opt)
 		return -EINVAL;
 	err = nla_parse_nested_deprecated(tb, TCA_LABLINK_MAX, opt,
@@ -892,13 +891,13 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 			       tb[TCA_LABLINK_REPORT] ?
 			       nla_get_u64(tb[TCA_LABLINK_REPORT]) : 0);
 
-	q->qdisc = fifo_create_dflt(sch, &bfifo_qdisc_ops, limit, extack);
-	if (IS_ERR(q->qdisc)) {
-		err = PTR_ERR(q->qdisc);
-		q->qdisc = &noop_qdisc;
+	q->child.qdisc = fifo_create_dflt(sch, &bfifo_qdisc_ops, limit, extack);
+	if (IS_ERR(q->child.qdisc)) {
+		err = PTR_ERR(q->child.qdisc);
+		q->child.qdisc = &noop_qdisc;
 		return err;
 	}
-	qdisc_hash_add(q->qdisc, true);
+	qdisc_hash_add(q->child.qdisc, true);
 	err = lablink_change(sch, opt, extack);
 	/* The radio is awake at the start. */
 	lablink_radio.last_ns = q->start_ns;
@@ -910,7 +909,7 @@ static void lablink_destroy(struct Qdisc *sch)
 	struct lablink_sched_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	qdisc_put(q->qdisc);
+	qdisc_put(q->child.qdisc);
 	vfree(q->trace_ms);
 }
 
@@ -945,10 +944,10 @@ static int lablink_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 static int lablink_dump_class(struct Qdisc *sch, unsigned long cl,
 			      struct sk_buff *skb, struct tcmsg *tcm)
 {
-	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct lablink_child *child = qdisc_priv(sch);
 
 	tcm->tcm_handle |= TC_H_MIN(1);
-	tcm->tcm_info = q->qdisc->handle;
+	tcm->tcm_info = child->qdisc->handle;
 	return 0;
 }
 
@@ -956,17 +955,17 @@ static int lablink_graft(struct Qdisc *sch, unsigned long arg,
 			 struct Qdisc *new, struct Qdisc **old,
 			 struct netlink_ext_ack *extack)
 {
-	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct lablink_child *child = qdisc_priv(sch);
 
-	*old = qdisc_replace(sch, new ?: &noop_qdisc, &q->qdisc);
+	*old = qdisc_replace(sch, new ?: &noop_qdisc, &child->qdisc);
 	return 0;
 }
 
 static struct Qdisc *lablink_leaf(struct Qdisc *sch, unsigned long arg)
 {
-	struct lablink_sched_data *q = qdisc_priv(sch);
+	struct lablink_child *child = qdisc_priv(sch);
 
-	return q->qdisc;
+	return child->qdisc;
 }
 
 static unsigned long lablink_find(struct Qdisc *sch, u32 classid)
@@ -986,7 +985,7 @@ static void lablink_walk(struct Qdisc *sch, struct qdisc_walker *walker)
 	walker->count++;
 }
 
-static const struct Qdisc_class_ops lablink_class_ops = {
+const struct Qdisc_class_ops lablink_class_ops = {
 	.graft	= lablink_graft,
 	.leaf	= lablink_leaf,
 	.find	= lablink_find,
