@@ -74,9 +74,9 @@ _ARM64 = Machine(
 )
 MACHINES = {
     "smp": _PC,
-    "kcsan": replace(_PC, tests=("series",)),
+    "kcsan": replace(_PC, tests=("series", "uplink")),
     "arm64": _ARM64,
-    "arm64-module": replace(_ARM64, tests=("module",)),
+    "arm64-module": replace(_ARM64, tests=("module", "uplink")),
     "debian": replace(_PC, tests=("bpf",)),
     "cost": replace(
         _PC,
@@ -144,12 +144,14 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         "series": [selftests / "tcp_drwa.c", selftests / "tcp_drwa_peer.c"],
         "bpf": [selftests / "tcp_drwa.c"],
         "module": [selftests / "tcp_drwa.c"],
+        "uplink": [selftests / "tcp_drwa.c"],
         "cost": [GUEST_DIR / "machine" / "segments.c"],
     }
     scripts = {
         "series": selftests / "tcp_drwa.sh",
         "bpf": BPF_DIR / "selftest.sh",
         "module": MODULE_DIR / "selftest.sh",
+        "uplink": MODULE_DIR / "selftest_uplink.sh",
         "cost": GUEST_DIR / "machine" / "cost.sh",
     }
     for test in machine.tests:
@@ -157,7 +159,7 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         for source in programs[test]:
             gcc = [f"{cross}gcc", "-O2", "-Wall", "-static", f"-I{selftests}"]
             _run([*gcc, "-o", str(target / source.stem), str(source)])
-    if {"bpf", "module"} & set(machine.tests):
+    if {"bpf", "module", "uplink"} & set(machine.tests):
         shutil.copy(SELFTEST_COMMON, target)
         (target / SELFTEST_COMMON.name).chmod(0o644)
     if {"bpf", "cost"} & set(machine.tests):
