@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DRWA as a module: binding of the law to a kernel that nobody may patch
  *
- * Where a tree has Android's vendor hooks, two of them do:
+ * Where a tree has Android's vendor hooks, these do:
  *
- *	android_vh_tcp_select_window	samples, rounds and the window, at each
- *					segment that is sent
- *	android_vh_sk_free		the connection is forgotten
+ *	android_vh_tcp_state_change	a connection's handshake is over: an entry for it
+ *	android_vh_tcp_rcv_rtt_update	a segment came: its sample. android15-6.6 has no
+ *					such hook: that of the last one before an answer
+ *	android_vh_tcp_select_window	a segment is sent: rounds, and the window
+ *	android_vh_sk_free		the entry goes
  *
  * Elsewhere, tracepoints, found by name:
  *
@@ -14,10 +16,8 @@
  *	tcp_rcv_space_adjust	data was copied to the application: rounds
  *	tcp_destroy_sock	the entry goes
  *
- * They see each segment that comes, as the series does, and the hook only the last one
- * before an answer. They have no say when a window is chosen: it is set through
- * window_clamp and rcv_ssthresh, ahead of each answer, because the kernel's own tuning
- * raises both.
+ * They have no say when a window is chosen: it is set through window_clamp and
+ * rcv_ssthresh, ahead of each answer, because the kernel's own tuning raises both.
  *
  * What the series keeps in struct tcp_sock is in a table here, by the socket's
  * address. All that changes an entry runs with the socket locked. There are @sockets
@@ -43,6 +43,16 @@
 #undef late_initcall_sync
 #define late_initcall(init)	static initcall_t init##_type __initdata __maybe_unused = init
 #define late_initcall_sync(init)	late_initcall(init)
+
+/* A GKI lets no module use deferred keys. Behind a probe, a count is as quick. */
+static atomic_t drwa_governed;
+#undef DEFINE_STATIC_KEY_DEFERRED_FALSE
+#define DEFINE_STATIC_KEY_DEFERRED_FALSE(...)
+#undef static_branch_deferred_inc
+#define static_branch_deferred_inc(...)		atomic_inc(&drwa_governed)
+#undef static_branch_slow_dec_deferred
+#define static_branch_slow_dec_deferred(...)	atomic_dec(&drwa_governed)
+
 #include "tcp_drwa_core.c"
 #include "tcp_drwa_sysctl.c"
 #include "tcp_drwa_proc.c"
@@ -207,7 +217,7 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 /* Nothing is governed, and nothing that was has to be let go. */
 static bool drwa_idle(void)
 {
-	return !static_branch_unlikely(&tcp_drwa_enabled.key) && !READ_ONCE(drwa_entries);
+	return !atomic_read(&drwa_governed) && !READ_ONCE(drwa_entries);
 }
 
 static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rtt_us,
@@ -227,16 +237,24 @@ static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32
 }
 
 /* The handshake met no queue of its own connection: the best base there is. */
-static void drwa_connected(struct sock *sk, struct drwa_sock *s)
+static void drwa_connected(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 now_us = tcp_clock_us();
+	struct drwa_sock *s;
 
-	drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
-		       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
-	/* A SYN's header says no more, whatever the buffer has room for. */
-	tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
-	drwa_clamp(sk, s);
+	if (!tp->rx_opt.saw_tstamp || !tp->srtt_us)
+		return;
+	rcu_read_lock();
+	s = drwa_get(sk);
+	if (s) {
+		drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
+			       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+		/* A SYN's header says no more, whatever the buffer has room for. */
+		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
+		drwa_clamp(sk, s);
+	}
+	rcu_read_unlock();
 }
 
 /* As the series does: tcp_rcv_space_adjust() counts what is copied in the least RTT,
@@ -273,14 +291,50 @@ static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
 }
 
 /* RTT of a segment that is being received, as the peer's echo has it, us */
-static u32 drwa_rtt_us(const struct tcp_sock *tp, u64 now_us, u32 tsecr)
+static u32 __maybe_unused drwa_rtt_us(const struct tcp_sock *tp, u64 now_us, u32 tsecr)
 {
 	u32 tick_us = drwa_tick_us(tp);
 
 	return ((u32)div_u64(now_us, tick_us) - tsecr) * tick_us;
 }
 
+/* Each probe has its tracepoint's type, or the build fails: where the kernel checks
+ * indirect calls (kCFI), it would not survive another one.
+ */
+struct drwa_probe {
+	const char *name;
+	void *probe;
+	struct tracepoint *tp;
+	bool attached;
+};
+
 #ifdef DRWA_VENDOR_HOOKS
+static void drwa_state_changed(void *data, struct sock *sk,
+			       enum tcp_state_change_reason reason, int now)
+{
+	if (reason == TCP_STATE_CHANGE_REASON_NORMAL && now == TCP_ESTABLISHED && !drwa_idle())
+		drwa_connected(sk);
+}
+
+#ifdef DRWA_RTT_HOOK
+static void drwa_measured(void *data, struct tcp_sock *tp, u32 rtt_us, int by_window)
+{
+	struct sock *sk = (struct sock *)tp;
+	u64 now_us = tcp_clock_us();
+	struct drwa_sock *s;
+
+	if (by_window || drwa_idle())
+		return;
+	rcu_read_lock();
+	s = drwa_get(sk);
+	if (s)
+		drwa_sample_at(sk, s, now_us, rtt_us,
+			       (u32)now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+	rcu_read_unlock();
+}
+
+static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us) { }
+#else
 /* The last segment that came, if it came just now: an answer may have waited. */
 static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
 {
@@ -298,6 +352,7 @@ static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
 		drwa_sample_at(sk, s, now_us, rtt_us,
 			       (u32)now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
 }
+#endif /* DRWA_RTT_HOOK */
 
 /* Ahead of the rule that the right edge never moves back, which is the kernel's */
 static void drwa_select_window(void *data, struct sock *sk, u32 *window)
@@ -314,8 +369,6 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	s = drwa_get(sk);
 	if (!s)
 		goto unlock;
-	if (!s->rcv_nxt && !tp->bytes_received && tp->rx_opt.saw_tstamp && tp->srtt_us)
-		drwa_connected(sk, s);
 	if (s->rcv_nxt != tp->rcv_nxt) {
 		drwa_measure(sk, s, now_us);
 		s->rcv_nxt = tp->rcv_nxt;
@@ -343,43 +396,33 @@ static void drwa_freed(void *data, struct sock *sk)
 		drwa_forget_sock(sk);
 }
 
-static void drwa_detach(void)
+#define DRWA_PROBE(hook, probe)	{ #hook, probe, &__tracepoint_##hook }
+static struct drwa_probe drwa_probes[] = {
+	DRWA_PROBE(android_vh_sk_free, drwa_freed),
+	DRWA_PROBE(android_vh_tcp_state_change, drwa_state_changed),
+#ifdef DRWA_RTT_HOOK
+	DRWA_PROBE(android_vh_tcp_rcv_rtt_update, drwa_measured),
+#endif
+	DRWA_PROBE(android_vh_tcp_select_window, drwa_select_window),
+};
+
+static void __maybe_unused drwa_check_types(void)
 {
-	unregister_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
-	unregister_trace_android_vh_sk_free(drwa_freed, NULL);
-	tracepoint_synchronize_unregister();
+	check_trace_callback_type_android_vh_sk_free(drwa_freed);
+	check_trace_callback_type_android_vh_tcp_state_change(drwa_state_changed);
+#ifdef DRWA_RTT_HOOK
+	check_trace_callback_type_android_vh_tcp_rcv_rtt_update(drwa_measured);
+#endif
+	check_trace_callback_type_android_vh_tcp_select_window(drwa_select_window);
 }
 
-static int drwa_attach(void)
-{
-	int err = register_trace_android_vh_sk_free(drwa_freed, NULL);
-
-	if (!err)
-		err = register_trace_android_vh_tcp_select_window(drwa_select_window, NULL);
-	if (!err)
-		return 0;
-	pr_err("cannot attach to the vendor hooks: error %d\n", err);
-	unregister_trace_android_vh_sk_free(drwa_freed, NULL);
-	return err;
-}
+static void drwa_find_tracepoints(void) { }
 #else /* DRWA_VENDOR_HOOKS */
 static void drwa_state_changed(void *data, const struct sock *csk, const int before,
 			       const int now)
 {
-	struct sock *sk = (struct sock *)csk;
-	struct tcp_sock *tp;
-	struct drwa_sock *s;
-
-	if (now != TCP_ESTABLISHED || sk->sk_protocol != IPPROTO_TCP || drwa_idle())
-		return;
-	tp = tcp_sk(sk);
-	if (!tp->rx_opt.saw_tstamp || !tp->srtt_us)
-		return;
-	rcu_read_lock();
-	s = drwa_get(sk);
-	if (s)
-		drwa_connected(sk, s);
-	rcu_read_unlock();
+	if (now == TCP_ESTABLISHED && csk->sk_protocol == IPPROTO_TCP && !drwa_idle())
+		drwa_connected((struct sock *)csk);
 }
 
 /* The timestamps of a segment; they are parsed later on, if ever. */
@@ -461,14 +504,7 @@ static void drwa_destroyed(void *data, struct sock *sk)
 	drwa_forget_sock(sk);
 }
 
-/* Each probe has its tracepoint's type, or the build fails: where the kernel checks
- * indirect calls (kCFI), it would not survive another one.
- */
-static struct drwa_probe {
-	const char *name;
-	void *probe;
-	struct tracepoint *tp;
-} drwa_probes[] = {
+static struct drwa_probe drwa_probes[] = {
 	{ "inet_sock_set_state", drwa_state_changed },
 	{ "tcp_probe", drwa_came },
 	{ "tcp_rcv_space_adjust", drwa_copied },
@@ -493,39 +529,46 @@ static void drwa_match(struct tracepoint *tp, void *data)
 	}
 }
 
+static void drwa_find_tracepoints(void)
+{
+	for_each_kernel_tracepoint(drwa_match, NULL);
+}
+#endif /* DRWA_VENDOR_HOOKS */
+
 static void drwa_detach(void)
 {
-	int i;
+	struct drwa_probe *p;
 
-	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
-		if (drwa_probes[i].tp)
-			tracepoint_probe_unregister(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
+	for (p = drwa_probes; p < drwa_probes + ARRAY_SIZE(drwa_probes); p++) {
+		if (p->attached)
+			tracepoint_probe_unregister(p->tp, p->probe, NULL);
 	}
 	tracepoint_synchronize_unregister();
 }
 
 static int drwa_attach(void)
 {
-	int i, err;
+	struct drwa_probe *p;
+	int err;
 
-	for_each_kernel_tracepoint(drwa_match, NULL);
-	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
-		if (drwa_probes[i].tp)
+	drwa_find_tracepoints();
+	for (p = drwa_probes; p < drwa_probes + ARRAY_SIZE(drwa_probes); p++) {
+		if (p->tp)
 			continue;
-		pr_err("this kernel has no tracepoint %s\n", drwa_probes[i].name);
+		pr_err("this kernel has no tracepoint %s\n", p->name);
 		return -EOPNOTSUPP;
 	}
-	for (i = 0; i < ARRAY_SIZE(drwa_probes); i++) {
-		err = tracepoint_probe_register(drwa_probes[i].tp, drwa_probes[i].probe, NULL);
+	for (p = drwa_probes; p < drwa_probes + ARRAY_SIZE(drwa_probes); p++) {
+		err = tracepoint_probe_register(p->tp, p->probe, NULL);
 		if (err) {
-			pr_err("cannot attach to %s: error %d\n", drwa_probes[i].name, err);
+			pr_err("cannot attach to %s: error %d\n", p->name, err);
 			drwa_detach();
 			return err;
 		}
+		p->attached = true;
 	}
 	return 0;
 }
-#endif /* DRWA_VENDOR_HOOKS */
 
 /* One socket that is still in the table, held, or NULL. As long as the probes are there,
  * an entry's socket is not freed.
@@ -574,7 +617,6 @@ static void drwa_remove_knobs(void)
 {
 	unregister_netdevice_notifier(&tcp_drwa_netdev_notifier);
 	unregister_pernet_subsys(&tcp_drwa_net_ops);
-	static_key_deferred_flush(&tcp_drwa_enabled);
 }
 
 static int __init drwa_init(void)
