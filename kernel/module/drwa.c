@@ -299,7 +299,8 @@ static u32 __maybe_unused drwa_rtt_us(const struct tcp_sock *tp, u64 now_us, u32
 }
 
 /* Each probe has its tracepoint's type, or the build fails: where the kernel checks
- * indirect calls (kCFI), it would not survive another one.
+ * indirect calls (kCFI), it would not survive another one. They are attached in the
+ * table's order, so first comes what sees an entry's socket go.
  */
 struct drwa_probe {
 	const char *name;
@@ -505,10 +506,10 @@ static void drwa_destroyed(void *data, struct sock *sk)
 }
 
 static struct drwa_probe drwa_probes[] = {
+	{ "tcp_destroy_sock", drwa_destroyed },
 	{ "inet_sock_set_state", drwa_state_changed },
 	{ "tcp_probe", drwa_came },
 	{ "tcp_rcv_space_adjust", drwa_copied },
-	{ "tcp_destroy_sock", drwa_destroyed },
 };
 
 static void __maybe_unused drwa_check_types(void)

@@ -11,8 +11,8 @@ import pytest
 
 TOOL = Path(__file__).parents[1] / "module" / "check-symbols"
 SOURCE = """\
-extern int listed(void), elsewhere(void), unlisted(void);
-static int own(void) { return unlisted(); }
+extern int listed(void), elsewhere(void), unlisted(void), __this_module;
+static int own(void) { return unlisted() + __this_module; }
 int defined(void) { return listed() + elsewhere() + own(); }
 """
 
@@ -39,7 +39,7 @@ def test_what_a_module_needs(module: Path) -> None:
     code, out, _ = check(module)
     assert code == 0
     assert {"elsewhere", "listed", "unlisted"} <= set(out.split())
-    assert not {"own", "defined"} & set(out.split())
+    assert not {"own", "defined", "__this_module"} & set(out.split())
 
 
 def test_a_gki_exports_what_any_list_has(module: Path, tmp_path: Path) -> None:
@@ -59,11 +59,23 @@ def test_a_gki_exports_what_any_list_has(module: Path, tmp_path: Path) -> None:
     assert (code, out.splitlines()[-1]) == (0, "in no list: none")
 
 
+def test_some_lists_have_no_head(module: Path, tmp_path: Path) -> None:
+    """But what is below another head is no list of symbols."""
+    said = json.loads(
+        check("--json", module, write(tmp_path / "x", "listed\n[other]\nunlisted\n"))[1]
+    )
+    assert "listed" not in said["missing"]
+    assert "unlisted" in said["missing"]
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("listed\n", "is no symbol list: it has no [abi_symbol_list]"),
-        ("[other]\nlisted\n", "is no symbol list: it has no [abi_symbol_list]"),
+        (
+            "[abi_symbol_list]\n  int listed(void);\n",
+            "is no symbol list: 'int listed(void);' is no symbol",
+        ),
+        ("<abi>\n", "is no symbol list: '<abi>' is no symbol"),
         (None, "No such file or directory"),
     ],
 )
