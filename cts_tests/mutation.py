@@ -127,6 +127,14 @@ def _host_side(test: str) -> Suite:
     return _java(f"com.android.drwa.hostside.{test}", _KERNEL)
 
 
+def _forms(form: str) -> list[str]:
+    """What a form of the law does without the series; needs no other kernel beside its own."""
+    names = "rival or small_segments or hole or 64_kb or lets_go or chose"
+    return _pytest(
+        *("kernel/lab/tests/test_forms.py", "-m", "lines"), *("-k", f"{form}-6.12 and ({names})")
+    )
+
+
 def _wire(ip: str) -> Suite:
     tests = _pytest("cts_tests/kernel/tests", "-k", f"6.12 and {ip}")
     return Suite(tests, kernel=_KERNEL)
@@ -154,11 +162,7 @@ SUITES = {
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),
     "bpf": Suite(
-        # What needs no other kernel beside its own
-        _pytest(
-            *("kernel/lab/tests/test_forms.py", "-m", "lines"),
-            *("-k", "bpf-6.12 and (rival or small_segments or hole or 64_kb or lets_go or chose)"),
-        ),
+        _forms("bpf"),
         build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,
     ),
@@ -167,6 +171,12 @@ SUITES = {
         build=[sys.executable, "-c", _BPF],
         kernel=_BPF_KERNEL,
     ),
+    "module": Suite(_forms("drwa-module"), kernel=("6.12", "module")),
+    "module-table": Suite(
+        _pytest("kernel/lab/tests/test_module.py", "-m", "lines", "-k", "short_connections"),
+        kernel=("6.12", "module"),
+    ),
+    "hooks": Suite(_forms("drwa-hooks"), kernel=("6.12", "vendor")),
     "lab": Suite(
         _pytest(
             *(f"kernel/lab/tests/test_{name}.py" for name in ("campaign", "compare", "results")),

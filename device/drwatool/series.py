@@ -127,6 +127,17 @@ def series_digest(patches: tuple[Path, ...]) -> str:
     return digest.hexdigest()[:12]
 
 
+def module_digest() -> str:
+    """Changes with every byte of what drwa.ko is made of."""
+    kernel = Path(__file__).resolve().parents[2] / "kernel"
+    digest = hashlib.sha256()
+    for name in ("module/Kbuild", "module/drwa.c", "src/include", "src/net/ipv4"):
+        top = kernel / name
+        for path in sorted(top.rglob("*.[ch]")) if top.is_dir() else [top]:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def files_of(patch: Path) -> tuple[str, ...]:
     """The files that a patch changes."""
     names = re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)$", patch.read_text(), re.MULTILINE)
