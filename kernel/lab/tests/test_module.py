@@ -82,6 +82,35 @@ def test_refuses_a_kernel_with_the_series(script: Script) -> None:
     assert "drwa: this kernel has the patch series: it needs no module" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "says", "logs"),
+    [
+        (
+            *("tcp_probe", "tcp_prove", "Operation not supported"),
+            "drwa: this kernel has no tracepoint tcp_prove",
+        ),
+        (
+            *("register_net_sysctl_sz", "register_net_sysctl_xy", "Unknown symbol in module"),
+            "drwa: Unknown symbol register_net_sysctl_xy",
+        ),
+    ],
+)
+def test_refuses_a_kernel_that_lacks_something(
+    script: Script, name: str, other: str, says: str, logs: str
+) -> None:
+    """Of a module that asks for what no kernel has."""
+    text = f"""\
+sed s/{name}/{other}/g {module_of("6.12", "module")} >drwa.ko
+insmod ./drwa.ko 2>&1 || echo refused
+dmesg | grep drwa:
+echo "left: $(ls /sys/module /proc/net /proc/sys/net/ipv4/conf/lo | grep -c drwa)"
+"""
+    said = script(text, "6.12", "module").console
+    assert f"{says}\nrefused\n" in said
+    assert logs in said
+    assert "left: 0\n" in said
+
+
 def test_short_connections_take_no_memory(script: Script) -> None:
     """100,000, with room for 64: one that stayed would leave no room for the next."""
     said = script(
