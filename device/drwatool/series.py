@@ -131,10 +131,13 @@ def module_digest() -> str:
     """Changes with every byte of what drwa.ko is made of."""
     kernel = Path(__file__).resolve().parents[2] / "kernel"
     digest = hashlib.sha256()
-    for name in ("module/Kbuild", "module/drwa.c", "src/include", "src/net/ipv4"):
-        top = kernel / name
-        for path in sorted(top.rglob("*.[ch]")) if top.is_dir() else [top]:
-            digest.update(path.read_bytes())
+    shared = ("tcp_drwa_compat.h", "tcp_drwa_core.c", "tcp_drwa_proc.c", "tcp_drwa_sysctl.c")
+    for path in (
+        *(kernel / "module" / name for name in ("Kbuild", "drwa.c")),
+        *sorted((kernel / "src/include").rglob("tcp_drwa.h")),
+        *(kernel / "src/net/ipv4" / name for name in shared),
+    ):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
