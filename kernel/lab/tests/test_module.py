@@ -2,6 +2,9 @@
 """drwa.ko in guests: its selftest, the series' with it, what it refuses, and its memory."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -18,8 +21,16 @@ pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
 SCRIPT = MODULE_DIR / "selftest.sh"
 (NAMES,) = re.findall(r'^tests="([^"]*)"', SCRIPT.read_text(), re.MULTILINE)
+# The hooks of android15-6.6, which has none for samples
+WITHOUT_RTT = "6.12 vendor without samples"
 # KASAN, lockdep and kmemleak see many turns.
-CYCLES = {"6.12 module": 20, "6.1 module": 20, "6.12 vendor": 20, "6.12 module-debug": 1000}
+CYCLES = {
+    "6.12 module": 20,
+    "6.1 module": 20,
+    "6.12 vendor": 20,
+    WITHOUT_RTT: 20,
+    "6.12 module-debug": 1000,
+}
 
 
 def module_of(line: str, flavour: str) -> str:
@@ -30,14 +41,29 @@ def module_of(line: str, flavour: str) -> str:
     return str(kernel.path.with_name("drwa.ko"))
 
 
+def module_without_rtt(folder: Path) -> Path:
+    """Compiled beside the lab's own one, against the same kernel."""
+    module_of("6.12", "vendor")
+    shutil.copytree(MODULE_DIR, folder / "module")
+    with kernels.tree_lock("6.12", print):
+        tree, _ = kernels.built_tree("6.12", "vendor", print)
+        words = [f"M={folder / 'module'}", f"DRWA_FROM={MODULE_DIR.parent}", "modules"]
+        options = ["ARCH=um", "LOCALVERSION=", "CFLAGS_drwa.o=-UDRWA_RTT_HOOK"]
+        subprocess.run(["make", "--silent", *options, *words], cwd=tree, check=True)
+    return folder / "module/drwa.ko"
+
+
 @pytest.fixture(scope="module", params=list(CYCLES))
 def report(
     request: pytest.FixtureRequest, script: Script, tmp_path_factory: pytest.TempPathFactory
 ) -> Tap:
-    line, flavour = request.param.split()
-    tool = compiled("tcp_drwa", tmp_path_factory.mktemp("selftest"))
+    line, flavour = request.param.split()[:2]
+    folder = tmp_path_factory.mktemp("selftest")
+    tool = compiled("tcp_drwa", folder)
+    without = request.param == WITHOUT_RTT
+    module = module_without_rtt(folder) if without else module_of(line, flavour)
     text = f"""\
-cp {module_of(line, flavour)} .
+cp {module} .
 export DRWA_CYCLES={CYCLES[request.param]} DRWA_STORM_S=0.5
 ./selftest.sh || :
 """
