@@ -22,7 +22,7 @@ linux: one.o two.o
 \tcat $^ > $@
 
 modules:
-\t$(if $(M),cp $(M)/drwa.c $(M)/drwa.ko)
+\t$(if $(M),cp $(M)/drwa.c $(M)/drwa.ko && cp drwa/src/net/sched/sch_drwa_up.c $(M)/sch_drwa_up.ko)
 
 %.o: %.c
 \t@echo "  CC      $@"
@@ -60,12 +60,14 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
     write(kernel / "lab" / "guest" / "guest.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
-    for fragment in ("um", "bpf", "module", "kunit", "lockdep"):
+    for fragment in ("um", "uplink", "bpf", "module", "kunit", "lockdep"):
         write(kernel / "lab" / "guest" / f"{fragment}.config", "")
     write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
     for folder in kernels.MODULE_SOURCES:
         write(kernel / folder / "drwa.c", "int law;\n")
+    for name in kernels.GATE:
+        write(kernel / "src" / name, "int gate;\n")
     write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
     monkeypatch.setattr(kernels, "KERNEL_DIR", kernel)
     monkeypatch.setattr(kernels, "GUEST_DIR", kernel / "lab" / "guest")
@@ -190,6 +192,7 @@ def test_a_module_comes_with_its_kernel(tree: Path) -> None:
     write(tree / "module" / "drwa.c", "int other;\n")
     kernel = kernels.build("6.12", "module", lambda _: None)
     assert kernel.path.with_name("drwa.ko").read_text() == "int other;\n"
+    assert kernel.path.with_name("sch_drwa_up.ko").read_text() == "int gate;\n"
 
 
 def test_option_that_a_line_lacks_is_no_loss(tree: Path) -> None:
