@@ -158,6 +158,7 @@ SUITES = {
         build=[sys.executable, "-c", _LAW],
     ),
     "cost": Suite(_pytest("kernel/tests/test_cost.py")),
+    "gate": Suite(_pytest("kernel/tests/test_up.py")),
     "knob": Suite(
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),

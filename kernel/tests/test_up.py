@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import builds
 import up_model as model
+from drwalab import ltelink
 from up_model import PROBES, Event, Flow
 
 MINUTE_S = 60
@@ -64,6 +65,16 @@ def test_a_slower_link_keeps_no_queue() -> None:
     run = model.run(events=[Event(10_000_000, rate_bps=1_000_000)], seconds=30)
     later = [rtt for rtt in run.rtt_us[-300:]]
     assert max(later) < 150_000
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_link_that_varies_stays_busy(seed: int) -> None:
+    """Beside QCUT-D, which reads the modem's queue, and what nobody holds back."""
+    options = {"opportunities": ltelink.opportunities(seed, MINUTE_S), "seconds": MINUTE_S}
+    governed = model.run(**options)  # type: ignore[arg-type]
+    bound = model.run(gate=model.OCCUPANCY, target_us=20_000, **options)  # type: ignore[arg-type]
+    assert governed.use > 0.95 * bound.use
+    assert governed.rtt_ms(0.95, SETTLED) < 0.2 * pfifo(**options).rtt_ms(0.95, SETTLED)
 
 
 def test_an_outage_fills_no_modem() -> None:
