@@ -24,8 +24,15 @@ RESULT = building.NETD / "tests/results/fuzz.md"
 FUZZERS = {
     "DrwaControllerFuzzer": "what a client of IOemNetd may send, and the kernel's files may hold",
     "DrwaSocketsFuzzer": "the answers of inet_diag",
+    "DrwaUplinkFuzzer": "what a client may ask of uplinks, and the answers of rtnetlink",
 }
-SOURCES = ["DrwaController.cpp", "DrwaCounters.cpp", "DrwaSockets.cpp"]
+SOURCES = [
+    "DrwaController.cpp",
+    "DrwaCounters.cpp",
+    "DrwaNetlink.cpp",
+    "DrwaSockets.cpp",
+    "DrwaUplink.cpp",
+]
 # The controller's files; on a disk they would take most of the time.
 MEMORY = Path("/dev/shm")
 # A process's share: progress shows after each, and none runs long enough to grow in memory.
@@ -135,7 +142,7 @@ def report(results: dict[str, Result], minutes: float) -> str:
     return f"""\
 <!-- SPDX-License-Identifier: Apache-2.0 -->
 # fuzz
-libFuzzer with address and undefined behaviour sanitizers on {" and ".join(SOURCES)}
+libFuzzer with address and undefined behaviour sanitizers on {", ".join(SOURCES)}
 (sha256 {digest.hexdigest()[:12]}), by {compiler.stdout.splitlines()[0]}. Without a finding:
 
 | fuzzer | input | executions | for a second of CPU time | edges | corpus |

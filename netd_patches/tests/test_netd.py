@@ -23,7 +23,11 @@ HOOKS = sorted(PATCHES.glob("*/0002-*.patch"))
 PARAMETERS = {"ThisKernelTest.ReadsAConnection": 2}
 # All of them take seconds. A controller that opens a file too few waits for ever on a test's pipe.
 UNIT_TESTS_S = 180
-FUZZ_RUNS = {"DrwaControllerFuzzer": 3000, "DrwaSocketsFuzzer": 50000}
+FUZZ_RUNS = {
+    "DrwaControllerFuzzer": 3000,
+    "DrwaSocketsFuzzer": 50000,
+    "DrwaUplinkFuzzer": 20000,
+}
 
 Results = dict[str, str]
 

@@ -40,14 +40,20 @@ constexpr char kHelp[] =
         R"(Usage: drwactl [--json] show [INTERFACE...]
        drwactl set INTERFACE=LAMBDA[@QUEUE]...
        drwactl [--json] [--interval MS] watch [INTERFACE...]
+       drwactl [--json] uplink [INTERFACE...]
+       drwactl uplink INTERFACE=TARGET
 
-Shows and sets what the kernel holds the receive windows of TCP connections to.
+Shows and sets what the kernel holds the receive windows of TCP connections to,
+and the queue that uploads build up in the modem.
 
   show   lambda of the interfaces, by default of all, their queue, and what the
          kernel has counted there
   set    lambda of all the interfaces, or of none and an error. Needs root. For
          experiments: the framework sets it anew when a network changes.
   watch  show, and with it the connections that receive the most, until Ctrl-C
+  uplink the target of the interfaces, by default of all, their root qdisc, and
+         what drwa_up has measured there; or sets the target of one, or fails
+         and changes nothing. Needs root. For experiments, as set.
 
 LAMBDA and "lambda" are in hundredths of the path's bandwidth-delay product:
 0 is off, else it is from 100 to 1000. The kernel's default is 0.
@@ -55,6 +61,10 @@ LAMBDA and "lambda" are in hundredths of the path's bandwidth-delay product:
 QUEUE and "queue" tell which interfaces share a queue of the radio's: those
 with the same number. 0 is a queue of its own, and the kernel's default.
 Without @QUEUE, set leaves it as it is. A kernel with older patches knows none.
+
+TARGET and "uplink" tell how long packets may wait in the modem on their way up:
+milliseconds from 5 to 200, or 0, which leaves the interface's qdiscs alone, as
+they are without anybody's wish. A root qdisc that somebody has set stays.
 
 What is counted, since the interface came: the connections that came under
 control, their rounds of about an RTT each, and the segments that offered less
@@ -67,7 +77,7 @@ bins, so that a percentile is told by the edge of its bin.
                  Rates are in bits/s, windows in bytes, times in microseconds.
                  Histograms have the count of each bin, "bin_start_us" where the
                  bins begin. "queue" and "counters" are null where the kernel
-                 has none.
+                 has none, "root" and "leaf" where there is no such qdisc.
   --help         this text
 
 Of a connection's RTT there is the average and the least, of the time that its
@@ -148,17 +158,54 @@ Json::Value toJson(const Look& look) {
     return interfaces;
 }
 
-void print(const Options& options, const Look& look, std::ostream& out) {
+Json::Value textOrNull(const std::string& text) {
+    return text.empty() ? Json::Value() : Json::Value(text);
+}
+
+Json::Value toJson(const DrwaUpStats& stats) {
+    Json::Value value;
+    value["rate_bps"] = Json::UInt64{8 * stats.rateBps};
+    value["window_bytes"] = stats.windowBytes;
+    value["in_flight_bytes"] = stats.inFlightBytes;
+    value["delay_us"] = stats.delayUs;
+    value["base_us"] = stats.baseUs;
+    value["marks"] = stats.marks;
+    value["answers"] = stats.answers;
+    value["opened"] = stats.opened;
+    value["path_changes"] = stats.pathChanges;
+    return value;
+}
+
+Json::Value toJson(const std::vector<DrwaUplinkState>& states) {
+    Json::Value interfaces(Json::arrayValue);
+    for (const DrwaUplinkState& state : states) {
+        Json::Value value;
+        value["interface"] = state.ifName;
+        value["target_ms"] = state.targetMs;
+        value["root"] = textOrNull(state.root);
+        value["leaf"] = textOrNull(state.leaf);
+        value["queues"] = Json::Value(Json::arrayValue);
+        for (const DrwaUpStats& stats : state.queues) value["queues"].append(toJson(stats));
+        interfaces.append(value);
+    }
+    return interfaces;
+}
+
+void print(const Options& options, const Json::Value& json, const std::vector<std::string>& lines,
+           std::ostream& out) {
     if (options.json) {
         Json::StreamWriterBuilder builder;
         builder["indentation"] = "";
-        out << Json::writeString(builder, toJson(look)) << std::endl;
+        out << Json::writeString(builder, json) << std::endl;
         return;
     }
-    for (const auto& line : DrwaController::format(look.lambdas, look.counters, look.flows)) {
-        out << line << "\n";
-    }
+    for (const std::string& line : lines) out << line << "\n";
     out << std::flush;
+}
+
+void print(const Options& options, const Look& look, std::ostream& out) {
+    print(options, toJson(look), DrwaController::format(look.lambdas, look.counters, look.flows),
+          out);
 }
 
 // Takes INTERFACE=LAMBDA[@QUEUE]. A name may have both signs, and the numbers have none.
@@ -221,6 +268,14 @@ Result<void> watch(const Options& options, const std::vector<std::string>& ifNam
     return {};
 }
 
+Result<void> showUplinks(const Options& options, const std::vector<std::string>& ifNames,
+                         const DrwaUplink& uplink, std::ostream& out) {
+    auto states = uplink.getStates(ifNames);
+    if (!states.ok()) return states.error();
+    print(options, toJson(*states), DrwaUplink::format(*states), out);
+    return {};
+}
+
 // Returns the words that are no options.
 Result<std::vector<std::string>> parseOptions(int argc, char* const argv[], Options* options) {
     const option kOptions[] = {
@@ -261,8 +316,8 @@ int usage(const std::string& message, std::ostream& err) {
 
 }  // namespace
 
-int drwactl(int argc, char* const argv[], DrwaController& controller, const DrwaWaitFn& wait,
-            std::ostream& out, std::ostream& err) {
+int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink& uplink,
+            const DrwaWaitFn& wait, std::ostream& out, std::ostream& err) {
     Options options;
     auto parsed = parseOptions(argc, argv, &options);
     if (!parsed.ok()) return usage(parsed.error().message(), err);
@@ -283,6 +338,12 @@ int drwactl(int argc, char* const argv[], DrwaController& controller, const Drwa
         done = controller.setLambdas(*lambdas);
     } else if (command == "watch") {
         done = watch(options, words, controller, wait, out);
+    } else if (command == "uplink" && words.size() == 1 &&
+               words[0].rfind('=') != std::string::npos) {
+        const size_t equals = words[0].rfind('=');
+        done = uplink.setTarget(words[0].substr(0, equals), words[0].substr(equals + 1));
+    } else if (command == "uplink") {
+        done = showUplinks(options, words, uplink, out);
     } else {
         return usage("\"" + command + "\" is no command", err);
     }

@@ -24,6 +24,7 @@
 #include <ostream>
 
 #include "DrwaController.h"
+#include "DrwaUplink.h"
 
 namespace android {
 namespace net {
@@ -33,8 +34,8 @@ using DrwaWaitFn = std::function<bool(std::chrono::milliseconds)>;
 
 // The command drwactl, whose --help is its manual. Returns its exit code: 0, 1 when the kernel
 // refuses, 2 when the arguments make no sense.
-int drwactl(int argc, char* const argv[], DrwaController& controller, const DrwaWaitFn& wait,
-            std::ostream& out, std::ostream& err);
+int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink& uplink,
+            const DrwaWaitFn& wait, std::ostream& out, std::ostream& err);
 
 }  // namespace net
 }  // namespace android

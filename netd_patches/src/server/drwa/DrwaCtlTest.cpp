@@ -28,6 +28,7 @@
 #include <json/json.h>
 
 #include "FakeProc.h"
+#include "FakeRoute.h"
 
 using android::base::Error;
 using android::base::Result;
@@ -45,6 +46,8 @@ class DrwaCtlTest : public testing::Test {
     DrwaCtlTest() {
         mProc.addKnob("rmnet0");
         mProc.addKnob("wlan0", "150\n");
+        mRoute.addInterface("rmnet0");
+        mRoute.addInterface("wlan0");
     }
 
     // Runs it with the given words; what it printed is in mOut and mErr.
@@ -56,7 +59,7 @@ class DrwaCtlTest : public testing::Test {
         mOut.str("");
         mErr.str("");
         return drwactl(
-                static_cast<int>(words.size()), argv.data(), mController,
+                static_cast<int>(words.size()), argv.data(), mController, mUplink,
                 [this](milliseconds duration) {
                     mWaits.push_back(duration);
                     mNow += duration;
@@ -94,6 +97,10 @@ class DrwaCtlTest : public testing::Test {
                 socket.minRttUs = 60'000;
                 return DrwaSnapshot{std::chrono::steady_clock::time_point(mNow), {socket}};
             }};
+    FakeRoute mRoute;
+    DrwaUplink mUplink{[this](const std::string& message, const DrwaReaderFn& reader) {
+        return mRoute.ask(message, reader);
+    }};
 };
 
 TEST_F(DrwaCtlTest, Show) {
@@ -233,6 +240,47 @@ TEST_F(DrwaCtlTest, HelpGivesUnits) {
         EXPECT_THAT(mOut.str(), HasSubstr(text));
     }
     EXPECT_EQ(mErr.str(), "");
+}
+
+TEST_F(DrwaCtlTest, Uplink) {
+    EXPECT_EQ(run({"uplink", "rmnet0=20"}), 0);
+    EXPECT_EQ(mOut.str() + mErr.str(), "");
+    EXPECT_EQ(run({"uplink"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "rmnet0 uplink=20ms root=drwa_up 6d00: below=fq_codel\n"
+              "  rate=0.00Mb/s window=0B inFlight=0B delay=0.0ms base=0.0ms marks=0 answers=0"
+              " opened=0 pathChanges=0\n"
+              "wlan0 uplink=0ms root=pfifo_fast\n");
+    EXPECT_EQ(run({"uplink", "wlan0"}), 0);
+    EXPECT_EQ(mOut.str(), "wlan0 uplink=0ms root=pfifo_fast\n");
+    EXPECT_EQ(run({"uplink", "rmnet0=0"}), 0);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet0"));
+}
+
+TEST_F(DrwaCtlTest, UplinkJson) {
+    EXPECT_EQ(run({"uplink", "rmnet0=5"}), 0);
+    mRoute.takeDown("wlan0");
+    EXPECT_EQ(run({"--json", "uplink"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "[{\"interface\":\"rmnet0\",\"leaf\":\"fq_codel\",\"queues\":[{\"answers\":0,"
+              "\"base_us\":0,\"delay_us\":0,\"in_flight_bytes\":0,\"marks\":0,\"opened\":0,"
+              "\"path_changes\":0,\"rate_bps\":0,\"window_bytes\":0}],\"root\":\"drwa_up\","
+              "\"target_ms\":5},{\"interface\":\"wlan0\",\"leaf\":null,\"queues\":[],"
+              "\"root\":null,\"target_ms\":0}]\n");
+}
+
+TEST_F(DrwaCtlTest, UplinkThatIsRefused) {
+    mRoute.setRoot("wlan0", {0x80010000, TC_H_ROOT, "rmnet_sch"});
+    for (const char* refused : {"wlan0=20", "rmnet0=4", "rmnet0=201", "rmnet0=", "nosuch0=20"}) {
+        EXPECT_EQ(run({"uplink", refused}), 1) << refused;
+        EXPECT_THAT(mErr.str(), StartsWith("drwactl: "));
+        EXPECT_EQ(mOut.str(), "");
+    }
+    EXPECT_EQ(run({"uplink", "nosuch0"}), 1);
+    // Of one alone, so that it is done or not
+    EXPECT_EQ(run({"uplink", "rmnet0=20", "wlan0=20"}), 1);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet0"));
+    EXPECT_EQ(mRoute.tree("wlan0"), "rmnet_sch 80010000 root");
 }
 
 }  // namespace net

@@ -23,7 +23,6 @@
 #include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <net/if.h>
@@ -37,7 +36,6 @@
 #include <memory>
 
 #include <android-base/stringprintf.h>
-#include <android-base/unique_fd.h>
 
 namespace android {
 namespace net {
@@ -46,37 +44,18 @@ using base::ErrnoError;
 using base::Error;
 using base::Result;
 using base::StringPrintf;
-using base::unique_fd;
 
 namespace {
 
 // TCP_ESTABLISHED, of <netinet/tcp.h>, which cannot be had together with <linux/tcp.h> everywhere.
 constexpr int kEstablished = 1;
 
-// The kernel's MAX_ERRNO.
-constexpr int kMaxErrno = 4095;
-
-// The kernel fills no more than this at a time.
-constexpr size_t kDatagramBytes = 32768;
+constexpr char kWho[] = "inet_diag";
 
 constexpr uint32_t kReceivingMs = 1000;
 
 // tcpi_rcv_wnd, which the headers of many builds do not have.
 constexpr size_t kRcvWndOffset = offsetof(tcp_info, tcpi_snd_wnd) + sizeof(tcp_info::tcpi_snd_wnd);
-
-// Copies a structure that may be longer or shorter than ours, and may not be aligned. What is
-// missing stays 0. Returns whether it was all there.
-template <typename T>
-bool extract(std::string_view bytes, T* value) {
-    memset(value, 0, sizeof(*value));
-    memcpy(value, bytes.data(), std::min(bytes.size(), sizeof(*value)));
-    return bytes.size() >= sizeof(*value);
-}
-
-// What is behind the first |count| bytes, or nothing.
-std::string_view dropBytes(std::string_view bytes, size_t count) {
-    return bytes.substr(std::min(count, bytes.size()));
-}
 
 // IPv4 in IPv6 comes out as IPv4.
 std::string addressBytes(int family, const uint32_t (&address)[4]) {
@@ -110,7 +89,7 @@ void readTcpInfo(std::string_view bytes, DrwaSocket* socket) {
 Result<void> parseSocket(std::string_view body, const DrwaInterfaceFn& interfaceOf,
                          std::vector<DrwaSocket>* sockets) {
     inet_diag_msg message;
-    if (!extract(body, &message)) return Error(EBADMSG) << "inet_diag: a socket is cut off";
+    if (!extract(body, &message)) return Error(EBADMSG) << kWho << ": a socket is cut off";
     const int family = message.idiag_family;
     if (family != AF_INET && family != AF_INET6) return {};
     const std::string local = addressBytes(family, message.id.idiag_src);
@@ -122,17 +101,11 @@ Result<void> parseSocket(std::string_view body, const DrwaInterfaceFn& interface
     socket.local = endpoint(local, message.id.idiag_sport);
     socket.remote = endpoint(remote, message.id.idiag_dport);
 
-    std::string_view attributes = dropBytes(body, NLMSG_ALIGN(sizeof(message)));
-    rtattr attribute;
-    while (extract(attributes, &attribute)) {
-        if (attribute.rta_len < sizeof(attribute) || attribute.rta_len > attributes.size()) {
-            return Error(EBADMSG) << "inet_diag: an attribute is cut off";
-        }
-        if (attribute.rta_type == INET_DIAG_INFO) {
-            readTcpInfo(dropBytes(attributes.substr(0, attribute.rta_len), RTA_LENGTH(0)), &socket);
-        }
-        attributes = dropBytes(attributes, RTA_ALIGN(attribute.rta_len));
-    }
+    auto read = readAttributes(kWho, dropBytes(body, NLMSG_ALIGN(sizeof(message))),
+                               [&](uint16_t type, std::string_view payload) {
+                                   if (type == INET_DIAG_INFO) readTcpInfo(payload, &socket);
+                               });
+    if (!read.ok()) return read.error();
     sockets->push_back(std::move(socket));
     return {};
 }
@@ -181,55 +154,23 @@ Result<DrwaInterfaceFn> interfaces() {
 }  // namespace
 
 Result<void> dumpEstablished(uint8_t family, const DrwaReaderFn& reader) {
-    const unique_fd fd(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-    if (fd == -1) return ErrnoError() << "inet_diag: socket";
-    struct {
-        nlmsghdr header;
-        inet_diag_req_v2 request;
-    } message = {};
-    message.header.nlmsg_len = sizeof(message);
-    message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-    message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-    message.request.sdiag_family = family;
-    message.request.sdiag_protocol = IPPROTO_TCP;
-    message.request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
-    message.request.idiag_states = 1 << kEstablished;
-    if (send(fd, &message, sizeof(message), 0) == -1) return ErrnoError() << "inet_diag: send";
-    std::vector<char> buffer(kDatagramBytes);
-    while (true) {
-        const ssize_t size = recv(fd, buffer.data(), buffer.size(), 0);
-        if (size == -1) return ErrnoError() << "inet_diag: recv";
-        auto done = reader(std::string_view(buffer.data(), size));
-        if (!done.ok()) return done.error();
-        if (*done) return {};
-    }
+    inet_diag_req_v2 request = {};
+    request.sdiag_family = family;
+    request.sdiag_protocol = IPPROTO_TCP;
+    request.idiag_ext = 1 << (INET_DIAG_INFO - 1);
+    request.idiag_states = 1 << kEstablished;
+    return askNetlink(
+            kWho, NETLINK_SOCK_DIAG,
+            netlinkMessage(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, bytesOf(request)),
+            reader);
 }
 
 Result<bool> parseDrwaSockets(std::string_view datagram, const DrwaInterfaceFn& interfaceOf,
                               std::vector<DrwaSocket>* sockets) {
-    if (datagram.empty()) return Error(EBADMSG) << "inet_diag: an empty datagram";
-    while (!datagram.empty()) {
-        nlmsghdr header;
-        if (!extract(datagram, &header) || header.nlmsg_len < sizeof(header) ||
-            header.nlmsg_len > datagram.size()) {
-            return Error(EBADMSG) << "inet_diag: a message is cut off";
-        }
-        const std::string_view body = dropBytes(datagram.substr(0, header.nlmsg_len), NLMSG_HDRLEN);
-        if (header.nlmsg_type == NLMSG_DONE) return true;
-        if (header.nlmsg_type == NLMSG_ERROR) {
-            nlmsgerr error;
-            if (!extract(body, &error) || error.error >= 0 || error.error < -kMaxErrno) {
-                return Error(EBADMSG) << "inet_diag: an error without a code";
-            }
-            return Error(-error.error) << "inet_diag";
-        }
-        if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
-            auto parsed = parseSocket(body, interfaceOf, sockets);
-            if (!parsed.ok()) return parsed.error();
-        }
-        datagram = dropBytes(datagram, NLMSG_ALIGN(header.nlmsg_len));
-    }
-    return false;
+    return readMessages(kWho, datagram, [&](uint16_t type, std::string_view body) -> Result<void> {
+        if (type != SOCK_DIAG_BY_FAMILY) return {};
+        return parseSocket(body, interfaceOf, sockets);
+    });
 }
 
 Result<DrwaSnapshot> readDrwaSockets() {

@@ -30,6 +30,8 @@
 
 #include <android-base/result.h>
 
+#include "DrwaNetlink.h"
+
 namespace android {
 namespace net {
 
@@ -84,10 +86,6 @@ struct DrwaFlow {
 // bytes in network order. Returns an empty string when there is none.
 using DrwaInterfaceFn =
         std::function<std::string(uint32_t ifIndex, const std::string& localAddress)>;
-
-// Gives one datagram of an answer to |reader|, and further ones until |reader| returns true or an
-// error.
-using DrwaReaderFn = std::function<base::Result<bool>(std::string_view datagram)>;
 
 // Asks the kernel for established TCP sockets of a family, AF_INET or AF_INET6, with struct
 // tcp_info. Returns the errno of a failed system call, or the reader's error.

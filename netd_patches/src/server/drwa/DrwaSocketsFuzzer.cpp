@@ -28,6 +28,7 @@
 #include "DrwaSockets.h"
 
 using android::net::busiestDrwaFlows;
+using android::net::bytesOf;
 using android::net::DrwaSnapshot;
 using android::net::DrwaSocket;
 using android::net::parseDrwaSockets;
@@ -36,11 +37,6 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
 namespace {
-
-template <typename T>
-std::string bytesOf(const T& value) {
-    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
-}
 
 // Lengths are right most of the time, or little of the rest would be reached.
 template <typename T>

@@ -24,6 +24,7 @@
 
 using android::net::DrwaController;
 using android::net::drwactl;
+using android::net::DrwaUplink;
 
 namespace {
 
@@ -50,5 +51,6 @@ int main(int argc, char* argv[]) {
     const sigset_t signals = endSignals();
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     DrwaController controller;
-    return drwactl(argc, argv, controller, waitUnlessEnded, std::cout, std::cerr);
+    DrwaUplink uplink;
+    return drwactl(argc, argv, controller, uplink, waitUnlessEnded, std::cout, std::cerr);
 }

@@ -38,7 +38,8 @@ import java.util.concurrent.Executor;
  *
  * <p>Until a carrier is identified, the configuration holds the defaults of CarrierConfigManager,
  * which are the product's default. A key that is missing there too, has the wrong type or is out of
- * range counts as {@link #DEFAULT_ENABLED} or {@link #DEFAULT_LAMBDA}, and is logged.
+ * range counts as {@link #DEFAULT_ENABLED}, {@link #DEFAULT_LAMBDA} or {@link #DEFAULT_UPLINK_MS},
+ * and is logged, but for an uplink that is missing.
  *
  * <p>Belongs to the handler's thread, which never waits for telephony: the phone process may be
  * busy, or starting. It is called on another thread, which posts what it answers. No method throws
@@ -64,6 +65,16 @@ final class DrwaCarrierConfig {
     static final int MAX_LAMBDA = 1000;
     @VisibleForTesting static final boolean DEFAULT_ENABLED = false;
     @VisibleForTesting static final int DEFAULT_LAMBDA = 125;
+
+    /**
+     * How long packets may wait in the modem on their way up, in ms, from {@link #MIN_UPLINK_MS} to
+     * {@link #MAX_UPLINK_MS}, or {@link DrwaUplink#OFF}. {@link #KEY_ENABLED} has no say in it.
+     */
+    @VisibleForTesting static final String KEY_UPLINK = "drwa_uplink_target_ms_int";
+
+    @VisibleForTesting static final int MIN_UPLINK_MS = 5;
+    @VisibleForTesting static final int MAX_UPLINK_MS = 200;
+    @VisibleForTesting static final int DEFAULT_UPLINK_MS = DrwaUplink.OFF;
 
     @NonNull private final Context mContext;
     @NonNull private final Handler mHandler;
@@ -91,17 +102,19 @@ final class DrwaCarrierConfig {
 
     private static final class Answer {
         final int mLambda;
+        final int mUplinkMs;
 
         /** Why there is no configuration, or null if there is one. */
         @Nullable final String mProblem;
 
-        Answer(int lambda, @Nullable String problem) {
+        Answer(int lambda, int uplinkMs, @Nullable String problem) {
             mLambda = lambda;
+            mUplinkMs = uplinkMs;
             mProblem = problem;
         }
 
         static Answer problem(@NonNull String problem) {
-            return new Answer(DrwaKnobs.OFF, problem);
+            return new Answer(DrwaKnobs.OFF, DrwaUplink.OFF, problem);
         }
     }
 
@@ -149,13 +162,25 @@ final class DrwaCarrierConfig {
     /** The setting of a subscription, off until telephony has answered. */
     @NonNull
     DrwaSetting get(int subId) {
-        Subscription subscription = mSubscriptions.get(subId);
-        if (subscription == null) subscription = read(subId);
-        subscription.mUsed = true;
-        final Answer answer = subscription.mAnswer;
+        final Answer answer = use(subId);
         if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
         if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
         return new DrwaSetting(answer.mLambda, describeCarrier(subId));
+    }
+
+    /** The target of a subscription's uplink in ms, off until telephony has answered. */
+    int getUplinkMs(int subId) {
+        final Answer answer = use(subId);
+        return answer == null ? DrwaUplink.OFF : answer.mUplinkMs;
+    }
+
+    /** What telephony has answered of a subscription that a network uses. */
+    @Nullable
+    private Answer use(int subId) {
+        Subscription subscription = mSubscriptions.get(subId);
+        if (subscription == null) subscription = read(subId);
+        subscription.mUsed = true;
+        return subscription.mAnswer;
     }
 
     /** Whether the kernel takes a target; {@link DrwaKnobs#OFF} is none. */
@@ -215,14 +240,16 @@ final class DrwaCarrierConfig {
         try {
             final CarrierConfigManager manager = getManager();
             if (manager == null) return Answer.problem("no carrier configuration");
-            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA);
+            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
             return Answer.problem("carrier configuration unavailable");
         }
         return new Answer(
-                getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF, null);
+                getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF,
+                getUplinkMs(config, subId),
+                null);
     }
 
     private static boolean getEnabled(@Nullable PersistableBundle config, int subId) {
@@ -240,6 +267,18 @@ final class DrwaCarrierConfig {
         }
         logDefault(subId, KEY_LAMBDA, value, DEFAULT_LAMBDA);
         return DEFAULT_LAMBDA;
+    }
+
+    private static int getUplinkMs(@Nullable PersistableBundle config, int subId) {
+        final Object value = config == null ? null : config.get(KEY_UPLINK);
+        // Of a carrier that does not speak of it, nothing need be said
+        if (value == null) return DEFAULT_UPLINK_MS;
+        if (value instanceof Integer) {
+            final int ms = (Integer) value;
+            if (ms == DrwaUplink.OFF || (ms >= MIN_UPLINK_MS && ms <= MAX_UPLINK_MS)) return ms;
+        }
+        logDefault(subId, KEY_UPLINK, value, DEFAULT_UPLINK_MS);
+        return DEFAULT_UPLINK_MS;
     }
 
     private static void logDefault(int subId, String key, Object value, Object used) {

@@ -81,6 +81,9 @@ import java.util.concurrent.TimeoutException;
  *       server left behind.
  *   <li>An interface that comes again under its name, as after a restart of the modem, gets its
  *       setting again. netd tells.
+ *   <li>The queue that uploads build up in the modem is held short where a network's carrier wants
+ *       it, see {@link DrwaUplink}: at the network's own device, which packets of the interfaces
+ *       that are stacked on it, and of VPNs over it, leave by as well. λ has no say in that.
  *   <li>Everything is off while {@link DrwaSwitch} says so.
  * </ul>
  *
@@ -90,7 +93,8 @@ import java.util.concurrent.TimeoutException;
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
  * could not be written is tried again at any event, after {@link #MIN_RETRY_DELAY_MS}, and then at
- * twice the delay each time, up to {@link #MAX_RETRY_DELAY_MS}. Without any knobs they do nothing.
+ * twice the delay each time, up to {@link #MAX_RETRY_DELAY_MS}. Without any knobs and without an
+ * uplink that can be set, they do nothing.
  *
  * @hide
  */
@@ -121,6 +125,7 @@ public class DrwaController {
     @NonNull private final DrwaSwitch mSwitch;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
     @NonNull private final DrwaInterfaceListener mInterfaceListener;
+    @NonNull private final DrwaUplink mUplink;
     @NonNull private final Runnable mRetry = this::retry;
 
     /** Live networks, by netId. */
@@ -137,7 +142,7 @@ public class DrwaController {
 
     private int mRetryDelayMs = MIN_RETRY_DELAY_MS;
 
-    /** Whether any interface is to be on. */
+    /** Whether any interface is to be on, or to have its uplink held. */
     private boolean mWanted;
 
     // Written on the handler's thread alone, read by others too.
@@ -152,7 +157,7 @@ public class DrwaController {
     @Nullable private volatile String mReasonNoBpf;
 
     /** Whether all knobs are missing. Once true, it stays true. */
-    private volatile boolean mIdle;
+    private volatile boolean mNoKnobs;
 
     @NonNull private volatile List<String> mDescription = Collections.emptyList();
     private volatile int mUnchangedEvents;
@@ -308,6 +313,7 @@ public class DrwaController {
         mDeps = deps;
         mNetd = netd;
         mKnobs = new DrwaSysctlKnobs(netd, deps::getInterfaceNames, mLog);
+        mUplink = new DrwaUplink(netd, deps::getInterfaceNames, mLog);
         mSwitch = new DrwaSwitch(context);
         mCarrierConfig = new DrwaCarrierConfig(context, handler, deps.makeReader(), this::update);
         mInterfaceListener = new DrwaInterfaceListener(this::postInterfaceChanged);
@@ -320,7 +326,7 @@ public class DrwaController {
                     mStarted = true;
                     final boolean neverOn = !mSwitch.start(mHandler, this::update);
                     update();
-                    if (!neverOn && !mIdle) mCarrierConfig.start();
+                    if (!neverOn && !isIdle()) mCarrierConfig.start();
                 });
     }
 
@@ -333,7 +339,7 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
-        if (mIdle) return;
+        if (isIdle()) return;
         final NetworkState state = new NetworkState(nc, lp);
         final NetworkState old = mNetworks.get(netId);
         if (state.equals(old) && mSettled) {
@@ -357,16 +363,22 @@ public class DrwaController {
 
     /** Called on netd's behalf, on any thread. */
     private void postInterfaceChanged(String iface) {
-        if (!mIdle) mHandler.post(() -> onInterfaceChanged(iface));
+        if (!isIdle()) mHandler.post(() -> onInterfaceChanged(iface));
     }
 
     /** The interface of this name may be another one, or be gone. */
     private void onInterfaceChanged(String iface) {
         // Then every knob holds 0, and whatever comes does
-        if (!mWanted && mKnobs.getInterfacesNotOff().isEmpty()) return;
-        if (mIdle) return;
+        if (!mWanted && mKnobs.getInterfacesNotOff().isEmpty() && mUplink.isOff()) return;
+        if (isIdle()) return;
         mKnobs.refresh(iface);
+        mUplink.refresh(iface);
         update();
+    }
+
+    /** Whether there is nothing that could ever be set. */
+    private boolean isIdle() {
+        return mNoKnobs && mUplink.isMissing();
     }
 
     /** Prints the state and what led to it. Callable from any thread. */
@@ -384,11 +396,12 @@ public class DrwaController {
         final DrwaKnobs knobs = mKnobs;
         final boolean isBpf = knobs == mBpfKnobs;
         final String reasonNoBpf = mReasonNoBpf;
-        if (isBpf || mIdle) pw.println("This kernel has no " + DrwaSysctlKnobs.LAMBDA);
+        if (isBpf || mNoKnobs) pw.println("This kernel has no " + DrwaSysctlKnobs.LAMBDA);
         if (reasonNoBpf != null) pw.println("No BPF: " + reasonNoBpf);
         if (!isBpf && mBpfKnobs != null) pw.println("No BPF: the kernel has knobs of its own");
-        pw.println("Knobs: " + (mIdle ? "none, so DRWA stays off" : knobs.describe()));
-        if (!mIdle) knobs.dump(pw);
+        pw.println("Knobs: " + (mNoKnobs ? "none, so λ stays off" : knobs.describe()));
+        if (!mNoKnobs) knobs.dump(pw);
+        if (mUplink.isMissing()) pw.println(mUplink.describeMissing());
     }
 
     /**
@@ -503,6 +516,7 @@ public class DrwaController {
         final String reasonOff = mSwitch.getReasonOff();
         final ArrayMap<String, DrwaSetting> settings = new ArrayMap<>();
         final ArrayMap<String, String> limits = new ArrayMap<>();
+        final ArrayMap<String, Integer> uplinks = new ArrayMap<>();
         for (int i = 0; i < mNetworks.size(); i++) {
             final NetworkState state = mNetworks.valueAt(i);
             final DrwaSetting setting =
@@ -513,24 +527,32 @@ public class DrwaController {
                 settings.merge(iface, setting, DrwaController::share);
                 if (state.mTcpBufferSizes != null) limits.put(iface, state.mTcpBufferSizes);
             }
+            final int uplinkMs = reasonOff == null ? decideUplinkMs(state) : DrwaUplink.OFF;
+            if (uplinkMs != DrwaUplink.OFF) {
+                uplinks.merge(state.mInterfaces.get(0), uplinkMs, Math::min);
+            }
         }
         if (reasonOff == null) settings.putAll(mOverrides);
 
         lookForBpf();
         // Only if netd tells of them, or what changes meanwhile would go unnoticed
+        if (mListening) mUplink.start();
+        final boolean uplinkSettled = mUplink.set(uplinks);
         boolean settled = mListening && mKnobs.start();
         settled &= write(settings, limits);
-        if (mKnobs.isMissing() && !mIdle) {
+        if (mKnobs.isMissing() && !mNoKnobs) {
             if (mBpfKnobs == null) {
-                mIdle = true;
-                Log.i(TAG, "No BPF either, so DRWA stays off: " + mReasonNoBpf);
+                mNoKnobs = true;
+                Log.i(TAG, "No BPF either, so λ stays off: " + mReasonNoBpf);
             } else {
                 mKnobs = mBpfKnobs;
                 Log.i(TAG, "Knobs are " + mKnobs.describe());
                 settled = mListening & mKnobs.start() & write(settings, limits);
             }
         }
-        if (mIdle) {
+        settled &= uplinkSettled;
+        mWanted |= !uplinks.isEmpty();
+        if (isIdle()) {
             mNetworks.clear();
             mDescription = Collections.emptyList();
             settled = true;
@@ -597,14 +619,19 @@ public class DrwaController {
             final String iface = settings.keyAt(i);
             final DrwaSetting setting = settings.valueAt(i);
             final int queue = queues.getOrDefault(iface, DrwaKnobs.OWN_QUEUE);
-            final DrwaKnobs.Result result = mKnobs.set(iface, setting, queue);
-            final boolean done = result == DrwaKnobs.Result.DONE;
-            settled &= done;
-            description.add(
-                    (iface + " " + setting)
-                            + (done ? "" : ", not written: " + result)
-                            + (setting.isOn() ? "\n  " + describeQueue(iface, queues) : "")
-                            + (setting.isOn() ? "\n  " + describeLimit(limits.get(iface)) : ""));
+            DrwaKnobs.Result result = mKnobs.set(iface, setting, queue);
+            settled &= result == DrwaKnobs.Result.DONE;
+            final boolean missing = setting.isOn() && mKnobs.isMissing();
+            if (missing) result = DrwaKnobs.Result.NO_LAMBDA;
+            final StringBuilder text = new StringBuilder(iface + " " + setting);
+            if (result != DrwaKnobs.Result.DONE) text.append(", not written: ").append(result);
+            if (setting.isOn() && !missing) {
+                text.append("\n  ").append(describeQueue(iface, queues));
+                text.append("\n  ").append(describeLimit(limits.get(iface)));
+            }
+            final String uplink = mUplink.describe(iface);
+            if (!uplink.isEmpty()) text.append("\n  ").append(uplink);
+            description.add(text.toString());
         }
         Collections.sort(description);
         mDescription = description;
@@ -696,6 +723,14 @@ public class DrwaController {
     private static DrwaSetting share(DrwaSetting a, DrwaSetting b) {
         if (!a.isOn()) return b;
         return b.isOn() && b.lambda < a.lambda ? b : a;
+    }
+
+    /** The target of the device that a network's packets leave by, whoever they come from. */
+    private int decideUplinkMs(NetworkState state) {
+        final boolean isBelowOthers = state.mReasonOff == null && state.mUnderlyingNetworks == null;
+        return isBelowOthers && !state.mInterfaces.isEmpty()
+                ? mCarrierConfig.getUplinkMs(state.mSubId)
+                : DrwaUplink.OFF;
     }
 
     private DrwaSetting decide(NetworkState state, int maxStacked) {

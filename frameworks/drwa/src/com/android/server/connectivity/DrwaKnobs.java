@@ -52,7 +52,10 @@ interface DrwaKnobs {
         FAILED("netd failed"),
         QUEUE_FAILED("netd failed to set " + DrwaSysctlKnobs.QUEUE),
         MAP_FAILED("the BPF map failed"),
-        MAP_FULL("the BPF map is full");
+        MAP_FULL("the BPF map is full"),
+        NO_UPLINK("no " + DrwaUplink.TARGET),
+        UPLINK_FAILED("netd failed to set " + DrwaUplink.TARGET),
+        BUSY("another qdisc was put there, which stays");
 
         @NonNull private final String mText;
 

@@ -18,15 +18,8 @@
 
 package com.android.server.connectivity;
 
-import static android.system.OsConstants.ENOENT;
-
 import android.annotation.NonNull;
 import android.net.INetd;
-import android.os.RemoteException;
-import android.os.ServiceSpecificException;
-import android.util.ArrayMap;
-import android.util.ArraySet;
-import android.util.Log;
 import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
 import java.util.List;
@@ -47,32 +40,11 @@ import java.util.function.Supplier;
  * @hide
  */
 final class DrwaSysctlKnobs implements DrwaKnobs {
-    private static final String TAG = DrwaKnobs.class.getSimpleName();
-
     @VisibleForTesting static final String LAMBDA = "tcp_drwa_lambda";
     @VisibleForTesting static final String QUEUE = "tcp_drwa_queue";
 
-    /** Every interface has this one, whatever the kernel. */
-    @VisibleForTesting static final String ANY_KERNEL_HAS = "forwarding";
-
-    /** What all knobs of a new interface hold. */
-    private static final int DEFAULT = 0;
-
-    private static final int UNKNOWN = -1;
-
-    @NonNull private final INetd mNetd;
-    @NonNull private final Supplier<List<String>> mInterfaces;
-    @NonNull private final DrwaWriteLog mLog;
-
-    @NonNull private final Knob mLambda = new Knob(LAMBDA, "", Result.NO_LAMBDA, Result.FAILED);
-
-    @NonNull
-    private final Knob mQueue =
-            new Knob(
-                    QUEUE,
-                    ", so every interface has a queue of its own",
-                    Result.NO_QUEUE,
-                    Result.QUEUE_FAILED);
+    @NonNull private final DrwaParameter mLambda;
+    @NonNull private final DrwaParameter mQueue;
 
     private boolean mStarted;
 
@@ -83,19 +55,34 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
             @NonNull INetd netd,
             @NonNull Supplier<List<String>> interfaces,
             @NonNull DrwaWriteLog log) {
-        mNetd = netd;
-        mInterfaces = interfaces;
-        mLog = log;
+        mLambda =
+                new DrwaParameter(
+                        netd,
+                        interfaces,
+                        log,
+                        LAMBDA,
+                        "This kernel has no " + LAMBDA,
+                        Result.NO_LAMBDA,
+                        Result.FAILED);
+        mQueue =
+                new DrwaParameter(
+                        netd,
+                        interfaces,
+                        log,
+                        QUEUE,
+                        "This kernel has no " + QUEUE + ", so every interface has a queue of its own",
+                        Result.NO_QUEUE,
+                        Result.QUEUE_FAILED);
     }
 
     @Override
     public boolean isMissing() {
-        return mLambda.mMissing;
+        return mLambda.isMissing();
     }
 
     @Override
     public boolean hasQueues() {
-        return !mQueue.mMissing;
+        return !mQueue.isMissing();
     }
 
     @Override
@@ -110,8 +97,8 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
 
     @Override
     public Set<String> getInterfacesNotOff() {
-        final ArraySet<String> ifaces = new ArraySet<>(mLambda.mValues.keySet());
-        ifaces.addAll(mQueue.mValues.keySet());
+        final Set<String> ifaces = mLambda.getInterfacesNotOff();
+        ifaces.addAll(mQueue.getInterfacesNotOff());
         return ifaces;
     }
 
@@ -120,8 +107,8 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     public boolean start() {
         if (mStarted) return true;
         mStarted = true;
-        mLambda.refreshAll(false);
-        if (!isMissing()) mQueue.refreshAll(false);
+        mLambda.refreshAll();
+        if (!isMissing()) mQueue.refreshAll();
         return true;
     }
 
@@ -156,120 +143,6 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
 
     @Override
     public void dump(PrintWriter pw) {
-        if (mQueue.mMissing) pw.println(mQueue.describeMissing());
-    }
-
-    private boolean exists(String iface, String parameter) {
-        try {
-            getProcSysNet(iface, parameter);
-            return true;
-        } catch (RemoteException | RuntimeException e) {
-            return false;
-        }
-    }
-
-    private String getProcSysNet(String iface, String parameter) throws RemoteException {
-        return mNetd.getProcSysNet(INetd.IPV4, INetd.CONF, iface, parameter);
-    }
-
-    /** One of the files that an interface has. */
-    private final class Knob {
-        @NonNull private final String mName;
-        @NonNull private final String mWithout;
-        @NonNull private final Result mLacking;
-        @NonNull private final Result mFailed;
-
-        /** What the files hold; interfaces that are not here hold {@link #DEFAULT}. */
-        final ArrayMap<String, Integer> mValues = new ArrayMap<>();
-
-        private boolean mSeen;
-
-        /** Whether this kernel is known to lack it. Written by the owning thread alone. */
-        volatile boolean mMissing;
-
-        /**
-         * @param without what follows for a kernel that lacks it, appended to a sentence
-         * @param lacking what a try comes to at an interface that lacks it
-         * @param failed what a try comes to when netd fails
-         */
-        Knob(
-                @NonNull String name,
-                @NonNull String without,
-                @NonNull Result lacking,
-                @NonNull Result failed) {
-            mName = name;
-            mWithout = without;
-            mLacking = lacking;
-            mFailed = failed;
-        }
-
-        String describeMissing() {
-            return "This kernel has no " + mName + mWithout;
-        }
-
-        /**
-         * @param lacking whether an interface is known to lack it
-         */
-        void refreshAll(boolean lacking) {
-            for (String iface : mInterfaces.get()) lacking |= refresh(iface) == mLacking;
-            if (lacking && !mSeen) {
-                mMissing = true;
-                mValues.clear();
-                Log.i(TAG, describeMissing());
-            }
-        }
-
-        Result refresh(String iface) {
-            if (mMissing) return mLacking;
-            try {
-                final int value = Integer.parseInt(getProcSysNet(iface, mName));
-                mSeen = true;
-                remember(iface, value);
-                return Result.DONE;
-            } catch (RemoteException | RuntimeException e) {
-                return onError("read", iface, e);
-            }
-        }
-
-        /**
-         * @param reason for people, printed if the value was written
-         */
-        Result set(String iface, int value, Object reason) {
-            if (mValues.getOrDefault(iface, DEFAULT) == value || mMissing) return Result.DONE;
-            try {
-                mNetd.setProcSysNet(INetd.IPV4, INetd.CONF, iface, mName, Integer.toString(value));
-            } catch (RemoteException | RuntimeException e) {
-                final Result result = onError("write", iface, e);
-                // One interface without a knob says little of the kernel
-                if (result == mLacking && !mSeen) refreshAll(true);
-                // Without its interface a knob holds the default
-                final boolean isSo = result != mFailed && value == DEFAULT;
-                return mMissing || isSo ? Result.DONE : result;
-            }
-            mSeen = true;
-            mLog.onWritten(iface + " " + reason);
-            remember(iface, value);
-            return Result.DONE;
-        }
-
-        private void remember(String iface, int value) {
-            if (value == DEFAULT) {
-                mValues.remove(iface);
-            } else {
-                mValues.put(iface, value);
-            }
-        }
-
-        private Result onError(String what, String iface, Exception e) {
-            if (e instanceof ServiceSpecificException
-                    && ((ServiceSpecificException) e).errorCode == ENOENT) {
-                mValues.remove(iface);
-                return exists(iface, ANY_KERNEL_HAS) ? mLacking : Result.NO_INTERFACE;
-            }
-            // netd may have written before it failed, and the interface may go before the next try
-            mValues.put(iface, UNKNOWN);
-            mLog.onError("Cannot " + what + " " + mName + " of " + iface, e);
-            return mFailed;
-        }
+        if (mQueue.isMissing()) pw.println(mQueue.describeMissing());
     }
 }

@@ -139,7 +139,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final String reason = "cannot use /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs: ";
         assertTrue(
                 dump(), dump().contains("\nNo BPF: " + reason + "nativeBpfFdGet failed: EACCES"));
-        assertDumped("Knobs: none, so DRWA stays off");
+        assertDumped("Knobs: none, so λ stays off");
     }
 
     @Test
@@ -227,7 +227,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET));
         assertGoverned();
         assertDumped("No BPF: netd has not attached the programs");
-        assertDumped("Knobs: none, so DRWA stays off");
+        assertDumped("Knobs: none, so λ stays off");
     }
 
     @Test

@@ -914,7 +914,7 @@ public class DrwaControllerTest {
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
-        assertDumped("Knobs: none, so DRWA stays off");
+        assertDumped("Knobs: none, so λ stays off");
     }
 
     @Test

@@ -46,6 +46,8 @@ public class FakeNetd extends INetd.Default {
 
     private final Map<String, Integer> mKnobs = new ConcurrentSkipListMap<>();
     private final Map<String, Integer> mQueues = new ConcurrentHashMap<>();
+    private final Map<String, Integer> mUplinks = new ConcurrentHashMap<>();
+    private final Set<String> mVendorQdiscs = ConcurrentHashMap.newKeySet();
     private final Set<String> mWithoutKnob = ConcurrentHashMap.newKeySet();
     private final List<INetdUnsolicitedEventListener> mListeners = new CopyOnWriteArrayList<>();
     private final Map<String, Integer> mIndices = new ConcurrentHashMap<>();
@@ -53,6 +55,8 @@ public class FakeNetd extends INetd.Default {
     private FakeBpfMap<DrwaBpfKnobs.Dev> mDevs;
     private boolean mKernelHasDrwa = true;
     private boolean mKernelHasQueues = true;
+    private boolean mNetdHasUplink = true;
+    private boolean mKernelHasUplink = true;
 
     /** Applies to all calls until changed. */
     public Fault fault = Fault.NONE;
@@ -65,6 +69,9 @@ public class FakeNetd extends INetd.Default {
 
     /** Applies to calls about one interface's queue. */
     public final Map<String, Fault> faultsOfQueues = new ConcurrentHashMap<>();
+
+    /** Applies to calls about one interface's uplink. */
+    public final Map<String, Fault> faultsOfUplinks = new ConcurrentHashMap<>();
 
     public int calls;
 
@@ -128,6 +135,8 @@ public class FakeNetd extends INetd.Default {
     public void removeInterface(String iface) {
         mKnobs.remove(iface);
         mQueues.remove(iface);
+        mUplinks.remove(iface);
+        mVendorQdiscs.remove(iface);
         mWithoutKnob.remove(iface);
         mIndices.remove(iface);
         announce(listener -> listener.onInterfaceRemoved(iface));
@@ -138,6 +147,8 @@ public class FakeNetd extends INetd.Default {
         mKnobs.put(to, mKnobs.remove(from));
         mIndices.put(to, mIndices.remove(from));
         if (mQueues.containsKey(from)) mQueues.put(to, mQueues.remove(from));
+        if (mUplinks.containsKey(from)) mUplinks.put(to, mUplinks.remove(from));
+        if (mVendorQdiscs.remove(from)) mVendorQdiscs.add(to);
         if (mWithoutKnob.remove(from)) mWithoutKnob.add(to);
         announce(listener -> listener.onInterfaceLinkStateChanged(to, true /* up */));
     }
@@ -288,6 +299,40 @@ public class FakeNetd extends INetd.Default {
         return isBpf() ? (int) getDev(iface).queue : mQueues.getOrDefault(iface, 0);
     }
 
+    /** As a netd without DRWA. */
+    public void removeUplinkFromNetd() {
+        mNetdHasUplink = false;
+    }
+
+    /** As a kernel without the qdisc. */
+    public void removeUplinkFromKernel() {
+        mKernelHasUplink = false;
+    }
+
+    /** As when a vendor's daemon has set a qdisc of its own. */
+    public void addVendorQdisc(String iface) {
+        mUplinks.remove(iface);
+        mVendorQdiscs.add(iface);
+    }
+
+    public boolean hasVendorQdisc(String iface) {
+        return mVendorQdiscs.contains(iface);
+    }
+
+    public void removeVendorQdisc(String iface) {
+        mVendorQdiscs.remove(iface);
+    }
+
+    /** As an earlier system server would do. */
+    public void setUplink(String iface, int targetMs) {
+        mUplinks.put(iface, targetMs);
+    }
+
+    /** The target in ms of the qdisc at an interface's root, 0 if that is not netd's. */
+    public int getUplink(String iface) {
+        return mUplinks.getOrDefault(iface, 0);
+    }
+
     /** All interfaces and what their knobs hold; 0 for those that have none. */
     public Map<String, Integer> getKnobs() {
         final Map<String, Integer> knobs = new TreeMap<>(mKnobs);
@@ -304,6 +349,8 @@ public class FakeNetd extends INetd.Default {
                 return Integer.toString(mKnobs.get(iface));
             case DrwaSysctlKnobs.QUEUE:
                 return Integer.toString(getQueue(iface));
+            case DrwaUplink.TARGET:
+                return Integer.toString(getUplink(iface));
             default:
                 return "1";
         }
@@ -320,6 +367,15 @@ public class FakeNetd extends INetd.Default {
             if (number < 0) throw new ServiceSpecificException(OsConstants.EINVAL);
             former = getQueue(iface);
             setQueue(iface, number);
+        } else if (parameter.equals(DrwaUplink.TARGET)) {
+            if (number != 0 && (number < 5 || number > 200)) {
+                throw new ServiceSpecificException(OsConstants.EINVAL);
+            }
+            if (number != 0 && mVendorQdiscs.contains(iface)) {
+                throw new ServiceSpecificException(OsConstants.EBUSY);
+            }
+            former = getUplink(iface);
+            setUplink(iface, number);
         } else {
             assertEquals(DrwaSysctlKnobs.LAMBDA, parameter);
             if (number != 0 && (number < 100 || number > 1000)) {
@@ -342,6 +398,8 @@ public class FakeNetd extends INetd.Default {
         if (fault != Fault.NONE) return fault;
         final Fault ofQueue = faultsOfQueues.get(iface);
         if (ofQueue != null && parameter.equals(DrwaSysctlKnobs.QUEUE)) return ofQueue;
+        final Fault ofUplink = faultsOfUplinks.get(iface);
+        if (ofUplink != null && parameter.equals(DrwaUplink.TARGET)) return ofUplink;
         return faults.getOrDefault(iface, Fault.NONE);
     }
 
@@ -351,7 +409,11 @@ public class FakeNetd extends INetd.Default {
         assertEquals(INetd.IPV4, ipVersion);
         assertEquals(INetd.CONF, which);
         throwIf(faultOf(iface, parameter));
-        if (!hasFile(iface, parameter)) throw new ServiceSpecificException(OsConstants.ENOENT);
+        if (hasFile(iface, parameter)) return;
+        // What is no file, netd looks for itself
+        final boolean isFile = !parameter.equals(DrwaUplink.TARGET) || !mNetdHasUplink;
+        throw new ServiceSpecificException(
+                isFile || hasInterface(iface) ? OsConstants.ENOENT : OsConstants.ENODEV);
     }
 
     private boolean hasFile(String iface, String parameter) {
@@ -360,6 +422,8 @@ public class FakeNetd extends INetd.Default {
                 return hasSysctl(iface);
             case DrwaSysctlKnobs.QUEUE:
                 return hasSysctl(iface) && mKernelHasQueues;
+            case DrwaUplink.TARGET:
+                return hasInterface(iface) && mNetdHasUplink && mKernelHasUplink;
             default:
                 return mKnobs.containsKey(iface);
         }

@@ -116,11 +116,17 @@ public class FakeTelephony {
         mConfigs.put(subId, config);
     }
 
-    /** As {@link #setConfig(int, PersistableBundle)}, with both keys. */
+    /** As {@link #setConfig(int, PersistableBundle)}, with the two keys of λ. */
     public void setConfig(int subId, boolean enabled, int lambda) {
+        setConfig(subId, enabled, lambda, DrwaUplink.OFF);
+    }
+
+    /** As {@link #setConfig(int, PersistableBundle)}, with all keys. */
+    public void setConfig(int subId, boolean enabled, int lambda, int uplinkMs) {
         final PersistableBundle config = new PersistableBundle();
         config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, enabled);
         config.putInt(DrwaCarrierConfig.KEY_LAMBDA, lambda);
+        if (uplinkMs != DrwaUplink.OFF) config.putInt(DrwaCarrierConfig.KEY_UPLINK, uplinkMs);
         setConfig(subId, config);
     }
 

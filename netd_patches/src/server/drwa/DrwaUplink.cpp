@@ -1,0 +1,414 @@
+/*
+ * Copyright (C) 2026 The DRWA for Android Authors
+ *
+ * Licensed under the Apache License, Version 2.0 (the "License");
+ * you may not use this file except in compliance with the License.
+ * You may obtain a copy of the License at
+ *
+ *      http://www.apache.org/licenses/LICENSE-2.0
+ *
+ * Unless required by applicable law or agreed to in writing, software
+ * distributed under the License is distributed on an "AS IS" BASIS,
+ * WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+ * See the License for the specific language governing permissions and
+ * limitations under the License.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+
+#include "DrwaUplink.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/if.h>
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include <android-base/parseint.h>
+#include <android-base/stringprintf.h>
+
+namespace android {
+namespace net {
+
+using base::Error;
+using base::ParseInt;
+using base::Result;
+using base::StringPrintf;
+
+namespace {
+
+constexpr char kWho[] = "rtnetlink";
+
+constexpr char kGate[] = "drwa_up";
+constexpr char kLeaf[] = "fq_codel";
+constexpr char kMulti[] = "mq";
+
+// TCA_DRWA_UP_TARGET of <linux/drwa_up.h>, in microseconds, and a value that the kernel refuses.
+constexpr uint16_t kTarget = 1;
+constexpr uint32_t kBadTargetUs = 0;
+
+// Of our root, and, with what follows, of an mq's queues; the kernel has no more of these.
+constexpr uint32_t kRootHandle = 0x6d000000;
+constexpr uint32_t kMaxTxQueues = 0x1000;
+constexpr uint32_t kMajor = 0x10000;
+// The only one of a drwa_up.
+constexpr uint32_t kClass = 1;
+
+constexpr int kLoopback = 1;
+
+uint32_t majorOf(uint32_t handle) {
+    return handle & ~(kMajor - 1);
+}
+
+// As tc writes it.
+std::string handleText(uint32_t handle) {
+    return StringPrintf("%x:", handle / kMajor);
+}
+
+std::string textOf(std::string_view payload) {
+    return std::string(payload.substr(0, payload.find('\0')));
+}
+
+bool isGone(int error) {
+    return error == ENODEV || error == ENOENT;
+}
+
+}  // namespace
+
+DrwaUplink::DrwaUplink(AskFn ask) : mAsk(std::move(ask)) {}
+
+Result<void> DrwaUplink::reset() {
+    std::lock_guard guard(mMutex);
+    auto qdiscs = readQdiscs();
+    if (!qdiscs.ok()) return qdiscs.error();
+    Result<void> first = {};
+    for (const Qdisc& qdisc : *qdiscs) {
+        // An mq of ours may have no gates yet: netd may have died while it put them there.
+        const bool ours =
+                qdisc.kind == kGate || (qdisc.kind == kMulti && qdisc.handle == kRootHandle);
+        if (qdisc.parent != TC_H_ROOT || !ours) continue;
+        auto removed = remove(qdisc);
+        if (!removed.ok() && !isGone(removed.error().code()) && first.ok()) first = removed;
+    }
+    return first;
+}
+
+Result<void> DrwaUplink::setTarget(const std::string& ifName, int targetMs) {
+    std::lock_guard guard(mMutex);
+    auto result = set(ifName, targetMs);
+    if (result.ok()) {
+        mDone++;
+        mRefusals.erase(ifName);
+    } else {
+        mRefused++;
+        // Without an interface there is nothing to tell of it.
+        if (result.error().code() != ENODEV) mRefusals[ifName] = result.error().message();
+    }
+    return result;
+}
+
+Result<void> DrwaUplink::setTarget(const std::string& ifName, const std::string& targetMs) {
+    int target;
+    if (!ParseInt(targetMs, &target)) return setTarget(ifName, -1);
+    return setTarget(ifName, target);
+}
+
+Result<void> DrwaUplink::set(const std::string& ifName, int targetMs) {
+    auto link = findLink(ifName);
+    if (!link.ok()) return link.error();
+    if (targetMs != kOff && (targetMs < kMinTargetMs || targetMs > kMaxTargetMs)) {
+        return Error(EINVAL) << "The target is neither " << kOff << " nor from " << kMinTargetMs
+                             << " to " << kMaxTargetMs << " ms";
+    }
+    auto tree = readTree(link->index);
+    if (!tree.ok()) return tree.error();
+    if (targetMs == kOff) return tree->isOurs() ? remove(*tree->root) : Result<void>{};
+    const uint32_t targetUs = 1000 * targetMs;
+    if (tree->isOurs()) return change(*tree, targetUs);
+    if (tree->root && tree->root->handle != 0) {
+        return Error(EBUSY) << "The root of " << ifName << " is " << tree->root->kind << " "
+                            << handleText(tree->root->handle) << ", which somebody has set";
+    }
+    if (!kernelHasIt()) return Error(ENOENT) << "This kernel has no " << kGate;
+    return attach(*link, targetUs);
+}
+
+Result<int> DrwaUplink::getTarget(const std::string& ifName) {
+    std::lock_guard guard(mMutex);
+    auto link = findLink(ifName);
+    if (!link.ok()) return link.error();
+    auto tree = readTree(link->index);
+    if (!tree.ok()) return tree.error();
+    if (tree->isOurs()) return tree->gates.front().targetUs / 1000;
+    if (!kernelHasIt()) return Error(ENOENT) << "This kernel has no " << kGate;
+    return kOff;
+}
+
+Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
+        const std::vector<std::string>& ifNames) const {
+    auto links = readLinks();
+    if (!links.ok()) return links.error();
+    auto qdiscs = readQdiscs();
+    if (!qdiscs.ok()) return qdiscs.error();
+    std::vector<std::string> names = ifNames;
+    for (const Link& link : *links) {
+        if (ifNames.empty() && !link.loopback) names.push_back(link.ifName);
+    }
+    std::vector<DrwaUplinkState> states;
+    for (const std::string& ifName : names) {
+        const auto link = std::find_if(links->begin(), links->end(),
+                                       [&](const Link& one) { return one.ifName == ifName; });
+        if (link == links->end()) return Error(ENODEV) << ifName;
+        const Tree tree = treeOf(link->index, *qdiscs);
+        DrwaUplinkState state;
+        state.ifName = ifName;
+        if (tree.root) {
+            state.root = tree.root->kind;
+            state.handle = tree.root->handle;
+        }
+        if (tree.isOurs()) state.targetMs = tree.gates.front().targetUs / 1000;
+        state.leaf = tree.leaf;
+        for (const Qdisc& gate : tree.gates) state.queues.push_back(gate.stats);
+        states.push_back(std::move(state));
+    }
+    return states;
+}
+
+void DrwaUplink::dump(const std::function<void(const std::string&)>& println) const {
+    println("DrwaUplink");
+    std::map<std::string, std::string> refusals;
+    {
+        std::lock_guard guard(mMutex);
+        println(StringPrintf("  setTarget: %d done, %d refused", mDone, mRefused));
+        refusals = mRefusals;
+    }
+    auto states = getStates();
+    if (!states.ok()) {
+        println("  " + states.error().message());
+        return;
+    }
+    println("  Interfaces whose uplinks are held to a target, and what their qdiscs tell:");
+    for (const DrwaUplinkState& state : *states) {
+        if (state.targetMs == kOff) continue;
+        for (const std::string& line : format({state})) println("    " + line);
+    }
+    println("  Interfaces whose uplinks were to be held, and why they are not:");
+    for (const DrwaUplinkState& state : *states) {
+        const auto refusal = refusals.find(state.ifName);
+        if (refusal != refusals.end()) println("    " + state.ifName + ": " + refusal->second);
+    }
+}
+
+std::vector<std::string> DrwaUplink::format(const std::vector<DrwaUplinkState>& states) {
+    std::vector<std::string> lines;
+    for (const DrwaUplinkState& state : states) {
+        lines.push_back(StringPrintf("%s uplink=%dms root=%s", state.ifName.c_str(), state.targetMs,
+                                     state.root.empty() ? "none" : state.root.c_str()));
+        if (state.handle != 0) lines.back() += " " + handleText(state.handle);
+        if (!state.leaf.empty()) lines.back() += " below=" + state.leaf;
+        for (const DrwaUpStats& stats : state.queues) {
+            lines.push_back(
+                    StringPrintf("  rate=%.2fMb/s window=%uB inFlight=%uB delay=%.1fms "
+                                 "base=%.1fms marks=%u answers=%u opened=%u "
+                                 "pathChanges=%u",
+                                 8 * stats.rateBps / 1e6, stats.windowBytes, stats.inFlightBytes,
+                                 stats.delayUs / 1e3, stats.baseUs / 1e3, stats.marks,
+                                 stats.answers, stats.opened, stats.pathChanges));
+        }
+    }
+    return lines;
+}
+
+Result<void> DrwaUplink::askRtnetlink(const std::string& message, const DrwaReaderFn& reader) {
+    return askNetlink(kWho, NETLINK_ROUTE, message, reader);
+}
+
+Result<void> DrwaUplink::request(uint16_t type, uint16_t flags, const std::string& body,
+                                 const DrwaMessageFn& onMessage) const {
+    return mAsk(netlinkMessage(type, NLM_F_REQUEST | flags, body),
+                [&](std::string_view datagram) { return readMessages(kWho, datagram, onMessage); });
+}
+
+Result<std::vector<DrwaUplink::Link>> DrwaUplink::readLinks() const {
+    std::vector<Link> links;
+    auto read = request(
+            RTM_GETLINK, NLM_F_DUMP, bytesOf(ifinfomsg{}),
+            [&](uint16_t type, std::string_view body) -> Result<void> {
+                if (type != RTM_NEWLINK) return {};
+                ifinfomsg info;
+                if (!extract(body, &info)) return Error(EBADMSG) << kWho << ": a link is cut off";
+                Link link = {"", info.ifi_index, (info.ifi_flags & IFF_LOOPBACK) != 0, 1};
+                auto attributes = readAttributes(kWho, dropBytes(body, NLMSG_ALIGN(sizeof(info))),
+                                                 [&](uint16_t attribute, std::string_view payload) {
+                                                     if (attribute == IFLA_IFNAME)
+                                                         link.ifName = textOf(payload);
+                                                     if (attribute == IFLA_NUM_TX_QUEUES)
+                                                         extract(payload, &link.txQueues);
+                                                 });
+                links.push_back(std::move(link));
+                return attributes;
+            });
+    if (!read.ok()) return Error() << "Cannot list interfaces: " << read.error();
+    return links;
+}
+
+Result<DrwaUplink::Link> DrwaUplink::findLink(const std::string& ifName) const {
+    auto links = readLinks();
+    if (!links.ok()) return links.error();
+    for (Link& link : *links) {
+        if (link.ifName == ifName) return std::move(link);
+    }
+    return Error(ENODEV) << "Cannot find an interface";
+}
+
+Result<std::vector<DrwaUplink::Qdisc>> DrwaUplink::readQdiscs() const {
+    std::vector<Qdisc> qdiscs;
+    auto read = request(
+            RTM_GETQDISC, NLM_F_DUMP, bytesOf(tcmsg{}),
+            [&](uint16_t type, std::string_view body) -> Result<void> {
+                if (type != RTM_NEWQDISC) return {};
+                tcmsg tc;
+                if (!extract(body, &tc)) return Error(EBADMSG) << kWho << ": a qdisc is cut off";
+                Qdisc qdisc = {tc.tcm_ifindex, tc.tcm_handle, tc.tcm_parent, ""};
+                std::string_view options;
+                auto attributes = readAttributes(kWho, dropBytes(body, NLMSG_ALIGN(sizeof(tc))),
+                                                 [&](uint16_t attribute, std::string_view payload) {
+                                                     if (attribute == TCA_KIND)
+                                                         qdisc.kind = textOf(payload);
+                                                     if (attribute == TCA_OPTIONS)
+                                                         options = payload;
+                                                     if (attribute == TCA_XSTATS) {
+                                                         extract(payload, &qdisc.stats);
+                                                     }
+                                                 });
+                if (attributes.ok() && qdisc.kind == kGate) {
+                    attributes = readAttributes(kWho, options,
+                                                [&](uint16_t attribute, std::string_view payload) {
+                                                    if (attribute == kTarget)
+                                                        extract(payload, &qdisc.targetUs);
+                                                });
+                }
+                qdiscs.push_back(std::move(qdisc));
+                return attributes;
+            });
+    if (!read.ok()) return Error() << "Cannot list qdiscs: " << read.error();
+    return qdiscs;
+}
+
+DrwaUplink::Tree DrwaUplink::treeOf(int ifIndex, const std::vector<Qdisc>& qdiscs) {
+    Tree tree;
+    for (const Qdisc& qdisc : qdiscs) {
+        if (qdisc.ifIndex == ifIndex && qdisc.parent == TC_H_ROOT) tree.root = qdisc;
+    }
+    if (!tree.root) return tree;
+    const bool multi = tree.root->kind == kMulti && tree.root->handle == kRootHandle;
+    if (tree.root->kind == kGate) tree.gates = {*tree.root};
+    for (const Qdisc& qdisc : qdiscs) {
+        const bool below = qdisc.ifIndex == ifIndex && majorOf(qdisc.parent) == kRootHandle;
+        if (multi && below && qdisc.kind == kGate) tree.gates.push_back(qdisc);
+    }
+    for (const Qdisc& qdisc : qdiscs) {
+        if (!tree.isOurs() || qdisc.ifIndex != ifIndex) continue;
+        if (qdisc.parent == (tree.gates.front().handle | kClass)) tree.leaf = qdisc.kind;
+    }
+    return tree;
+}
+
+Result<DrwaUplink::Tree> DrwaUplink::readTree(int ifIndex) const {
+    auto qdiscs = readQdiscs();
+    if (!qdiscs.ok()) return qdiscs.error();
+    return treeOf(ifIndex, *qdiscs);
+}
+
+Result<void> DrwaUplink::write(uint16_t type, uint16_t flags, const Qdisc& qdisc) const {
+    tcmsg tc = {};
+    tc.tcm_ifindex = qdisc.ifIndex;
+    tc.tcm_handle = qdisc.handle;
+    tc.tcm_parent = qdisc.parent;
+    std::string body = bytesOf(tc) + netlinkAttribute(TCA_KIND, qdisc.kind + '\0');
+    if (qdisc.kind == kGate && type == RTM_NEWQDISC) {
+        body += netlinkAttribute(TCA_OPTIONS, netlinkAttribute(kTarget, bytesOf(qdisc.targetUs)));
+    }
+    return request(type, NLM_F_ACK | flags, body,
+                   [](uint16_t, std::string_view) -> Result<void> { return {}; });
+}
+
+// By a message that cannot succeed: no kernel lists its kinds, and one that it does not know is the
+// first that it complains of.
+bool DrwaUplink::kernelHasIt() {
+    if (mKernelHasIt) return true;
+    auto tried = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL,
+                       {kLoopback, kRootHandle, TC_H_ROOT, kGate, kBadTargetUs});
+    mKernelHasIt = tried.ok() || tried.error().code() != ENOENT;
+    return mKernelHasIt;
+}
+
+Result<void> DrwaUplink::attach(const Link& link, uint32_t targetUs) {
+    const bool multi = link.txQueues > 1;
+    const Qdisc root = {link.index, kRootHandle, TC_H_ROOT, multi ? kMulti : kGate, targetUs};
+    auto created = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, root);
+    if (!created.ok()) {
+        const int error = created.error().code();
+        // Somebody was faster.
+        return Error(error == EEXIST ? EBUSY : error) << "Cannot set the root of " << link.ifName;
+    }
+    auto added = addBelow(root, link.txQueues, targetUs);
+    if (added.ok()) return {};
+    auto removed = remove(root);
+    if (removed.ok() || isGone(removed.error().code())) return added;
+    return Error(added.error().code())
+           << added.error().message() << "; it stays: " << removed.error().message();
+}
+
+Result<void> DrwaUplink::addBelow(const Qdisc& root, uint32_t txQueues, uint32_t targetUs) const {
+    if (root.kind == kGate) return addLeaf(root);
+    if (txQueues > kMaxTxQueues) return Error(E2BIG) << txQueues << " queues";
+    for (uint32_t queue = 1; queue <= txQueues; queue++) {
+        const Qdisc gate = {root.ifIndex, root.handle + queue * kMajor, root.handle | queue, kGate,
+                            targetUs};
+        auto created = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, gate);
+        if (!created.ok()) {
+            return Error() << "Cannot add " << kGate << " of queue " << queue << ": "
+                           << created.error();
+        }
+        auto added = addLeaf(gate);
+        if (!added.ok()) return added;
+    }
+    return {};
+}
+
+Result<void> DrwaUplink::addLeaf(const Qdisc& gate) const {
+    auto added = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL,
+                       {gate.ifIndex, 0, gate.handle | kClass, kLeaf});
+    if (added.ok() || added.error().code() == ENOENT) return {};
+    return Error() << "Cannot add " << kLeaf << ": " << added.error();
+}
+
+Result<void> DrwaUplink::change(const Tree& tree, uint32_t targetUs) const {
+    std::vector<Qdisc> former;
+    for (const Qdisc& gate : tree.gates) {
+        Qdisc wanted = gate;
+        wanted.targetUs = targetUs;
+        auto changed = write(RTM_NEWQDISC, 0 /* flags */, wanted);
+        if (!changed.ok()) {
+            for (const Qdisc& done : former) write(RTM_NEWQDISC, 0 /* flags */, done);
+            return Error() << "Cannot change the target: " << changed.error();
+        }
+        former.push_back(gate);
+    }
+    return {};
+}
+
+// Named by kind and handle, so that the kernel refuses if it is another one by now.
+Result<void> DrwaUplink::remove(const Qdisc& root) const {
+    auto removed = write(RTM_DELQDISC, 0 /* flags */, root);
+    if (!removed.ok()) return Error() << "Cannot remove " << root.kind << ": " << removed.error();
+    return {};
+}
+
+}  // namespace net
+}  // namespace android
