@@ -4,17 +4,23 @@
 // dummy0.
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "DrwaController.h"
+#include "DrwaUplink.h"
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 namespace android {
@@ -108,6 +114,157 @@ TEST_F(DrwaKernelTest, DumpShowsTheDownload) {
         EXPECT_THAT(lines.back(), HasSubstr("from 10.0.0.1:5001 uid=0 "));
         EXPECT_THAT(lines.back(), HasSubstr(rates ? " rate=" : " received="));
     }
+}
+
+// What tc shows of an interface's qdiscs, but for their statistics.
+std::string qdiscs(const std::string& ifName) {
+    const std::unique_ptr<FILE, decltype(&pclose)> pipe(
+            popen(("tc qdisc show dev " + ifName).c_str(), "r"), pclose);
+    std::string text;
+    for (int c; (c = getc(pipe.get())) != EOF;) text += static_cast<char>(c);
+    return text;
+}
+
+class DrwaUplinkKernelTest : public testing::Test {
+  protected:
+    DrwaUplinkKernelTest() {
+        run("ip link add multi0 numtxqueues 3 type dummy");
+        run("ip link set multi0 up");
+        run("ip link set dummy0 up");
+    }
+
+    ~DrwaUplinkKernelTest() override {
+        EXPECT_TRUE(mUplink.reset().ok());
+        run("ip link del multi0");
+    }
+
+    static void run(const std::string& command) {
+        EXPECT_EQ(system(command.c_str()), 0) << command;
+    }
+
+    int errorOfSetting(const std::string& ifName, int targetMs) {
+        auto set = mUplink.setTarget(ifName, targetMs);
+        return set.ok() ? 0 : set.error().code();
+    }
+
+    int target(const std::string& ifName) {
+        auto target = mUplink.getTarget(ifName);
+        return target.ok() ? *target : -target.error().code();
+    }
+
+    DrwaUplink mUplink;
+};
+
+TEST_F(DrwaUplinkKernelTest, AttachesAndRestores) {
+    for (const char* ifName : {"dummy0", "multi0"}) {
+        SCOPED_TRACE(ifName);
+        const std::string before = qdiscs(ifName);
+        EXPECT_EQ(target(ifName), 0);
+        EXPECT_EQ(errorOfSetting(ifName, 0), 0);
+        EXPECT_EQ(qdiscs(ifName), before);
+        EXPECT_EQ(errorOfSetting(ifName, 20), 0);
+        EXPECT_EQ(target(ifName), 20);
+        EXPECT_THAT(qdiscs(ifName), AllOf(HasSubstr("qdisc drwa_up 6d0"), HasSubstr("fq_codel")));
+        EXPECT_EQ(errorOfSetting(ifName, 0), 0);
+        EXPECT_EQ(target(ifName), 0);
+        EXPECT_EQ(qdiscs(ifName), before);
+    }
+}
+
+TEST_F(DrwaUplinkKernelTest, EveryQueueHasItsOwn) {
+    ASSERT_EQ(errorOfSetting("multi0", 20), 0);
+    auto states = mUplink.getStates({"multi0"});
+    ASSERT_TRUE(states.ok());
+    EXPECT_EQ(states->at(0).root, "mq");
+    EXPECT_EQ(states->at(0).leaf, "fq_codel");
+    EXPECT_EQ(states->at(0).queues.size(), 3u);
+    for (const char* queue :
+         {"6d01: parent 6d00:1", "6d02: parent 6d00:2", "6d03: parent 6d00:3"}) {
+        EXPECT_THAT(qdiscs("multi0"), HasSubstr(std::string("qdisc drwa_up ") + queue));
+    }
+    EXPECT_EQ(errorOfSetting("multi0", 5), 0);
+    EXPECT_EQ(target("multi0"), 5);
+}
+
+TEST_F(DrwaUplinkKernelTest, ChangesTheTargetInPlace) {
+    ASSERT_EQ(errorOfSetting("dummy0", 5), 0);
+    EXPECT_EQ(errorOfSetting("dummy0", 200), 0);
+    EXPECT_EQ(target("dummy0"), 200);
+    for (const int bad : {-1, 1, 4, 201}) EXPECT_EQ(errorOfSetting("dummy0", bad), EINVAL);
+    EXPECT_EQ(target("dummy0"), 200);
+}
+
+TEST_F(DrwaUplinkKernelTest, SomebodyElsesRootStays) {
+    for (const char* root : {"pfifo limit 100", "handle 6d00: fq_codel", "handle 1: prio"}) {
+        run(std::string("tc qdisc add dev dummy0 root ") + root);
+        const std::string before = qdiscs("dummy0");
+        EXPECT_EQ(errorOfSetting("dummy0", 20), EBUSY);
+        EXPECT_EQ(target("dummy0"), 0);
+        EXPECT_EQ(errorOfSetting("dummy0", 0), 0);
+        EXPECT_TRUE(mUplink.reset().ok());
+        EXPECT_EQ(qdiscs("dummy0"), before);
+        run("tc qdisc del dev dummy0 root");
+    }
+    run("tc qdisc add dev multi0 root handle 6c00: mq");
+    const std::string before = qdiscs("multi0");
+    EXPECT_EQ(errorOfSetting("multi0", 20), EBUSY);
+    EXPECT_TRUE(mUplink.reset().ok());
+    EXPECT_EQ(qdiscs("multi0"), before);
+}
+
+TEST_F(DrwaUplinkKernelTest, ResetTakesAwayWhatIsOurs) {
+    const std::string dummy = qdiscs("dummy0"), multi = qdiscs("multi0");
+    ASSERT_EQ(errorOfSetting("dummy0", 20), 0);
+    ASSERT_EQ(errorOfSetting("multi0", 20), 0);
+    // As the next netd
+    EXPECT_TRUE(DrwaUplink().reset().ok());
+    EXPECT_EQ(qdiscs("dummy0"), dummy);
+    EXPECT_EQ(qdiscs("multi0"), multi);
+    // One that had died in the middle of it
+    run("tc qdisc add dev multi0 root handle 6d00: mq");
+    EXPECT_TRUE(DrwaUplink().reset().ok());
+    EXPECT_EQ(qdiscs("multi0"), multi);
+}
+
+TEST_F(DrwaUplinkKernelTest, InterfacesThatAreDownOrGo) {
+    run("ip link add down0 type dummy");
+    EXPECT_EQ(errorOfSetting("down0", 20), 0);
+    EXPECT_EQ(target("down0"), 20);
+    run("ip link set down0 up");
+    EXPECT_EQ(target("down0"), 20);
+    run("ip link set down0 name other0");
+    EXPECT_EQ(target("other0"), 20);
+    run("ip link del other0");
+    EXPECT_EQ(target("other0"), -ENODEV);
+    EXPECT_EQ(errorOfSetting("other0", 0), ENODEV);
+}
+
+TEST_F(DrwaUplinkKernelTest, ClsactStays) {
+    run("tc qdisc add dev dummy0 clsact");
+    const std::string before = qdiscs("dummy0");
+    EXPECT_EQ(errorOfSetting("dummy0", 20), 0);
+    EXPECT_THAT(qdiscs("dummy0"), HasSubstr("qdisc clsact ffff:"));
+    EXPECT_EQ(errorOfSetting("dummy0", 0), 0);
+    EXPECT_EQ(qdiscs("dummy0"), before);
+    run("tc qdisc del dev dummy0 clsact");
+}
+
+TEST_F(DrwaUplinkKernelTest, LooksWithoutATrace) {
+    const std::string before = qdiscs("lo");
+    EXPECT_EQ(target("dummy0"), 0);
+    EXPECT_EQ(qdiscs("lo"), before);
+    EXPECT_THAT(qdiscs("lo"), Not(HasSubstr("drwa_up")));
+}
+
+TEST_F(DrwaUplinkKernelTest, DumpShowsIt) {
+    ASSERT_EQ(errorOfSetting("dummy0", 20), 0);
+    // It has the root that the download's link is made of
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), EBUSY);
+    std::vector<std::string> lines;
+    mUplink.dump([&](const std::string& line) { lines.push_back(line); });
+    EXPECT_THAT(lines, AllOf(Contains("    dummy0 uplink=20ms root=drwa_up 6d00: below=fq_codel"),
+                             Contains(HasSubstr(" phase=start ")),
+                             Contains(HasSubstr("    rmnet0: The root of rmnet0 is netem "))));
 }
 
 }  // namespace net

@@ -197,3 +197,32 @@ def test_range_is_the_kernels() -> None:
     controller = (SRC / "drwa" / "DrwaController.h").read_text()
     assert f"kMinLambda = {kernel['MIN']};" in controller
     assert f"kMaxLambda = {kernel['MAX']};" in controller
+
+
+def test_uplink_is_the_kernels() -> None:
+    """The option, its range, and what the statistics begin with."""
+    path = building.NETD.parent / "kernel" / "src" / "include" / "uapi" / "linux" / "drwa_up.h"
+    kernel = path.read_text()
+    header = (SRC / "drwa" / "DrwaUplink.h").read_text()
+    source = (SRC / "drwa" / "DrwaUplink.cpp").read_text()
+    options = re.findall(r"^\t_*(TCA_DRWA_UP_\w+)", kernel, re.MULTILINE)
+    assert f"kTarget = {options.index('TCA_DRWA_UP_TARGET')};" in source
+    phases = re.findall(r"^\tDRWA_UP_(\w+),", kernel, re.MULTILINE)
+    told = re.search(r"kPhases\[\] = \{(.*?)\}", source, re.DOTALL)
+    assert told is not None
+    assert re.findall(r'"(\w+)"', told[1]) == [phase.lower() for phase in phases]
+    limits = dict(re.findall(r"#define DRWA_UP_TARGET_(MIN|MAX)_US\s+(\d+)", kernel))
+    ours = dict(re.findall(r"k(Min|Max)TargetMs = (\d+);", header))
+    assert int(limits["MIN"]) <= 1000 * int(ours["Min"])
+    assert 1000 * int(ours["Max"]) <= int(limits["MAX"])
+
+    def fields(text: str, struct: str, pattern: str) -> list[tuple[str, str]]:
+        body = re.search(rf"struct {struct} \{{(.*?)^\}};", text, re.DOTALL | re.MULTILINE)
+        assert body is not None
+        found = re.findall(pattern, body[1], re.MULTILINE)
+        return [(bits, name.replace("_", "").lower()) for bits, name in found]
+
+    wanted = fields(kernel, "tc_drwa_up_xstats", r"^\t__u(\d+)\t(\w+);")
+    read = fields(header, "DrwaUpStats", r"^    uint(\d+)_t (\w+);")
+    assert len(read) > 5
+    assert read == wanted[: len(read)]

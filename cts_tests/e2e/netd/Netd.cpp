@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
-// tells its listeners of interfaces, IOemNetd's two calls for lambda, what "dumpsys netd" prints of
-// them, and the reset at the start. A unix-domain socket stands in for binder:
+// tells its listeners of interfaces, with the uplinks that take the form of such files; IOemNetd's
+// two calls for lambda, what "dumpsys netd" prints of all that, and the reset at the start. A
+// unix-domain socket stands in for binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
@@ -37,6 +38,7 @@
 #include <android-base/unique_fd.h>
 
 #include "DrwaController.h"
+#include "DrwaUplink.h"
 
 using android::base::ErrnoError;
 using android::base::Error;
@@ -45,6 +47,7 @@ using android::base::Result;
 using android::base::unique_fd;
 using android::net::DrwaController;
 using android::net::DrwaLambda;
+using android::net::DrwaUplink;
 
 namespace {
 
@@ -77,7 +80,17 @@ Result<std::string> pathOf(const std::string& version, const std::string& which,
     return path + ifName + "/" + parameter;
 }
 
-Result<std::string> getProcSysNet(const Words& words) {
+// As NetdNativeService's patch has it.
+bool isDrwaUplink(const Words& words) {
+    return words[1] == "4" && words[2] == "1" && words[4] == DrwaUplink::kParameter;
+}
+
+Result<std::string> getProcSysNet(DrwaUplink& uplink, const Words& words) {
+    if (isDrwaUplink(words)) {
+        auto target = uplink.getTarget(words[3]);
+        if (!target.ok()) return target.error();
+        return std::to_string(*target);
+    }
     auto path = pathOf(words[1], words[2], words[3], words[4]);
     if (!path.ok()) return path.error();
     std::string value;
@@ -85,7 +98,12 @@ Result<std::string> getProcSysNet(const Words& words) {
     return android::base::Trim(value);
 }
 
-Result<std::string> setProcSysNet(const Words& words) {
+Result<std::string> setProcSysNet(DrwaUplink& uplink, const Words& words) {
+    if (isDrwaUplink(words)) {
+        auto set = uplink.setTarget(words[3], words[5]);
+        if (!set.ok()) return set.error();
+        return "";
+    }
     auto path = pathOf(words[1], words[2], words[3], words[4]);
     if (!path.ok()) return path.error();
     if (!android::base::WriteStringToFile(words[5], *path)) return ErrnoError();
@@ -116,10 +134,10 @@ Result<std::string> getDrwaLambdas(const DrwaController& controller, const Words
     return text;
 }
 
-Result<std::string> call(DrwaController& controller, const Words& words) {
+Result<std::string> call(DrwaController& controller, DrwaUplink& uplink, const Words& words) {
     const std::string method = words.empty() ? "" : words[0];
-    if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(words);
-    if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(words);
+    if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(uplink, words);
+    if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(uplink, words);
     if (method == "setDrwaLambdas" && words.size() % 2 == 1) {
         return setDrwaLambdas(controller, words);
     }
@@ -127,7 +145,9 @@ Result<std::string> call(DrwaController& controller, const Words& words) {
     if (method == "getDrwaLambdas") return getDrwaLambdas(controller, words);
     if (method == "dump" && words.size() == 1) {
         std::string text;
-        controller.dump([&](const std::string& line) { text += line + "\n"; }, false /* rates */);
+        const auto println = [&](const std::string& line) { text += line + "\n"; };
+        controller.dump(println, false /* rates */);
+        uplink.dump(println);
         return text;
     }
     return Error(EOPNOTSUPP) << "No such call";
@@ -241,10 +261,10 @@ void watchInterfaces(Listeners& listeners, unique_fd uevents, unique_fd routes) 
     }
 }
 
-void serve(DrwaController& controller, Listeners& listeners, unique_fd client) {
+void serve(DrwaController& controller, DrwaUplink& uplink, Listeners& listeners, unique_fd client) {
     const Stream in(fdopen(dup(client), "r"), fclose);
     while (const auto words = readWords(in.get())) {
-        auto result = call(controller, *words);
+        auto result = call(controller, uplink, *words);
         std::string answer = std::to_string(result.ok() ? 0 : result.error().code());
         answer += '\0' + (result.ok() ? *result : result.error().message()) + '\0';
         if (*words == Words{"registerUnsolicitedEventListener"}) {
@@ -268,6 +288,9 @@ int main(int argc, char* argv[]) {
     // As Controllers::init()
     const auto reset = controller.reset();
     if (!reset.ok()) fprintf(stderr, "netd: %s\n", reset.error().message().c_str());
+    DrwaUplink uplink;
+    const auto uplinkReset = uplink.reset();
+    if (!uplinkReset.ok()) fprintf(stderr, "netd: %s\n", uplinkReset.error().message().c_str());
 
     Listeners listeners;
     std::thread(watchInterfaces, std::ref(listeners), listenTo(NETLINK_KOBJECT_UEVENT, 1),
@@ -285,6 +308,8 @@ int main(int argc, char* argv[]) {
     for (;;) {
         unique_fd client(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
         if (client == -1) continue;
-        std::thread(serve, std::ref(controller), std::ref(listeners), std::move(client)).detach();
+        std::thread(serve, std::ref(controller), std::ref(uplink), std::ref(listeners),
+                    std::move(client))
+                .detach();
     }
 }

@@ -168,11 +168,15 @@ Json::Value toJson(const DrwaUpStats& stats) {
     value["window_bytes"] = stats.windowBytes;
     value["in_flight_bytes"] = stats.inFlightBytes;
     value["delay_us"] = stats.delayUs;
-    value["base_us"] = stats.baseUs;
+    value["rtt_us"] = stats.ageUs;
+    value["phase"] = stats.phase;
     value["marks"] = stats.marks;
     value["answers"] = stats.answers;
+    value["drains"] = stats.drains;
+    value["jumps"] = stats.jumps;
     value["opened"] = stats.opened;
-    value["path_changes"] = stats.pathChanges;
+    value["early"] = stats.early;
+    value["shorts"] = stats.shorts;
     return value;
 }
 

@@ -73,6 +73,20 @@ std::string textOf(std::string_view payload) {
     return std::string(payload.substr(0, payload.find('\0')));
 }
 
+std::string phaseText(uint32_t phase) {
+    static const char* const kPhases[] = {"start", "hold", "drain", "open"};
+    return phase < std::size(kPhases) ? kPhases[phase] : std::to_string(phase);
+}
+
+std::string toString(const DrwaUpStats& stats) {
+    return StringPrintf(
+            "rate=%.2fMb/s window=%uB inFlight=%uB delay=%.1fms rtt=%.1fms phase=%s "
+            "marks=%u answers=%u drains=%u jumps=%u opened=%u early=%u shorts=%u",
+            8 * stats.rateBps / 1e6, stats.windowBytes, stats.inFlightBytes, stats.delayUs / 1e3,
+            stats.ageUs / 1e3, phaseText(stats.phase).c_str(), stats.marks, stats.answers,
+            stats.drains, stats.jumps, stats.opened, stats.early, stats.shorts);
+}
+
 bool isGone(int error) {
     return error == ENODEV || error == ENOENT;
 }
@@ -211,13 +225,7 @@ std::vector<std::string> DrwaUplink::format(const std::vector<DrwaUplinkState>& 
         if (state.handle != 0) lines.back() += " " + handleText(state.handle);
         if (!state.leaf.empty()) lines.back() += " below=" + state.leaf;
         for (const DrwaUpStats& stats : state.queues) {
-            lines.push_back(
-                    StringPrintf("  rate=%.2fMb/s window=%uB inFlight=%uB delay=%.1fms "
-                                 "base=%.1fms marks=%u answers=%u opened=%u "
-                                 "pathChanges=%u",
-                                 8 * stats.rateBps / 1e6, stats.windowBytes, stats.inFlightBytes,
-                                 stats.delayUs / 1e3, stats.baseUs / 1e3, stats.marks,
-                                 stats.answers, stats.opened, stats.pathChanges));
+            lines.push_back("  " + toString(stats));
         }
     }
     return lines;
@@ -331,7 +339,8 @@ Result<void> DrwaUplink::write(uint16_t type, uint16_t flags, const Qdisc& qdisc
     tc.tcm_parent = qdisc.parent;
     std::string body = bytesOf(tc) + netlinkAttribute(TCA_KIND, qdisc.kind + '\0');
     if (qdisc.kind == kGate && type == RTM_NEWQDISC) {
-        body += netlinkAttribute(TCA_OPTIONS, netlinkAttribute(kTarget, bytesOf(qdisc.targetUs)));
+        body += netlinkAttribute(TCA_OPTIONS | NLA_F_NESTED,
+                                 netlinkAttribute(kTarget, bytesOf(qdisc.targetUs)));
     }
     return request(type, NLM_F_ACK | flags, body,
                    [](uint16_t, std::string_view) -> Result<void> { return {}; });

@@ -40,20 +40,28 @@ namespace net {
 // What a drwa_up has measured and counted: what struct tc_drwa_up_xstats of <linux/drwa_up.h>
 // begins with. What a kernel does not tell is 0.
 struct DrwaUpStats {
-    // The uplink's rate, in bytes per second.
+    // What leaves the modem, in bytes per second.
     uint64_t rateBps;
-    // How much the modem may have, and has.
+    // How much may be released that is not known to have left the modem, and how much is.
     uint32_t windowBytes;
     uint32_t inFlightBytes;
-    // How long packets wait in the modem, and the RTT without that.
+    // How long the last packet with an answer waited in the modem, and its RTT without that.
     uint32_t delayUs;
-    uint32_t baseUs;
-    // Packets whose answer is waited for, answers, times that it let all through for want of any,
-    // and changes of the path.
+    uint32_t ageUs;
+    // DRWA_UP_START, _HOLD, _DRAIN or _OPEN.
+    uint32_t phase;
+    // Packets whose answer is waited for, and answers that told something.
     uint32_t marks;
     uint32_t answers;
+    // How often the queue was drained to see the path alone, a connection's path became longer, and
+    // all was let through for want of answers.
+    uint32_t drains;
+    uint32_t jumps;
     uint32_t opened;
-    uint32_t pathChanges;
+    // Connections that answered what had not arrived.
+    uint32_t early;
+    // Short packets, which wait for nothing.
+    uint32_t shorts;
 };
 
 // The qdiscs of an interface.

@@ -310,16 +310,21 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
                          .windowBytes = 30000,
                          .inFlightBytes = 20000,
                          .delayUs = 12345,
-                         .baseUs = 45678,
-                         .marks = 1,
-                         .answers = 2,
-                         .opened = 3,
-                         .pathChanges = 4};
+                         .ageUs = 45678,
+                         .phase = 1,
+                         .marks = 2,
+                         .answers = 3,
+                         .drains = 4,
+                         .jumps = 5,
+                         .opened = 6,
+                         .early = 7,
+                         .shorts = 8};
     for (const size_t more : {0, 100}) {
         mRoute.xstats = bytesOf(stats) + std::string(more, 'x');
         EXPECT_THAT(dump(),
                     Contains("      rate=5.00Mb/s window=30000B inFlight=20000B delay=12.3ms"
-                             " base=45.7ms marks=1 answers=2 opened=3 pathChanges=4"));
+                             " rtt=45.7ms phase=hold marks=2 answers=3 drains=4 jumps=5"
+                             " opened=6 early=7 shorts=8"));
     }
     for (size_t size = 0; size < sizeof(stats); size += 4) {
         mRoute.xstats = bytesOf(stats).substr(0, size);
@@ -328,8 +333,11 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
         const DrwaUpStats& read = states->at(0).queues.at(0);
         EXPECT_EQ(read.rateBps, size >= 4 ? 625000u : 0u);
         EXPECT_EQ(read.windowBytes, size >= 12 ? 30000u : 0u);
-        EXPECT_EQ(read.pathChanges, 0u);
+        EXPECT_EQ(read.shorts, size >= 60 ? 8u : 0u);
     }
+    stats.phase = 4;
+    mRoute.xstats = bytesOf(stats);
+    EXPECT_THAT(dump(), Contains(HasSubstr(" phase=4 ")));
 }
 
 TEST_F(DrwaUplinkTest, DumpTellsWhy) {

@@ -64,9 +64,6 @@ final class DrwaParameter {
     /** What interfaces hold; those that are not here hold {@link #DEFAULT}. */
     private final ArrayMap<String, Integer> mValues = new ArrayMap<>();
 
-    /** What interfaces were not given because something else is in its place. */
-    private final ArrayMap<String, Integer> mRefused = new ArrayMap<>();
-
     private boolean mSeen;
 
     /** Written by the owning thread alone. */
@@ -133,7 +130,6 @@ final class DrwaParameter {
     @NonNull
     DrwaKnobs.Result refresh(@NonNull String iface) {
         if (mMissing) return mLacking;
-        mRefused.remove(iface);
         try {
             final int value = Integer.parseInt(get(iface, mName));
             mSeen = true;
@@ -145,23 +141,19 @@ final class DrwaParameter {
     }
 
     /**
-     * Writes what an interface is to hold, unless it does. What is refused because of something
-     * else in its place is not tried again before {@link #refresh}, or another value.
+     * Writes what an interface is to hold, unless it does.
      *
      * @param reason for people, printed if the value was written
      */
     @NonNull
     DrwaKnobs.Result set(@NonNull String iface, int value, @NonNull Object reason) {
-        if (mRefused.getOrDefault(iface, DEFAULT) != value) mRefused.remove(iface);
         if (mValues.getOrDefault(iface, DEFAULT) == value || mMissing) {
             return DrwaKnobs.Result.DONE;
         }
-        if (mRefused.containsKey(iface)) return DrwaKnobs.Result.BUSY;
         try {
             mNetd.setProcSysNet(INetd.IPV4, INetd.CONF, iface, mName, Integer.toString(value));
         } catch (RemoteException | RuntimeException e) {
             final DrwaKnobs.Result result = onError("write", iface, e);
-            if (result == DrwaKnobs.Result.BUSY) mRefused.put(iface, value);
             // One interface without it says little of the others
             if (result == mLacking && !mSeen) refreshAll(true);
             // Without its interface it holds the default

@@ -22,6 +22,7 @@ import android.annotation.NonNull;
 import android.net.INetd;
 import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
@@ -70,7 +71,9 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
                         interfaces,
                         log,
                         QUEUE,
-                        "This kernel has no " + QUEUE + ", so every interface has a queue of its own",
+                        "This kernel has no "
+                                + QUEUE
+                                + ", so every interface has a queue of its own",
                         Result.NO_QUEUE,
                         Result.QUEUE_FAILED);
     }
@@ -97,6 +100,8 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
 
     @Override
     public Set<String> getInterfacesNotOff() {
+        // A queue without λ is of no consequence, and not written any more
+        if (isMissing()) return Collections.emptySet();
         final Set<String> ifaces = mLambda.getInterfacesNotOff();
         ifaces.addAll(mQueue.getInterfacesNotOff());
         return ifaces;
@@ -114,7 +119,7 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
 
     @Override
     public Result refresh(String iface) {
-        mQueue.refresh(iface);
+        if (!isMissing()) mQueue.refresh(iface);
         return mLambda.refresh(iface);
     }
 

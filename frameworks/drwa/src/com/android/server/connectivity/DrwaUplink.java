@@ -49,6 +49,9 @@ final class DrwaUplink {
 
     @NonNull private final DrwaParameter mTarget;
 
+    /** The targets that interfaces could not have because of somebody else's qdisc. */
+    private final ArrayMap<String, Integer> mRefused = new ArrayMap<>();
+
     /** What there is to tell of the interfaces that are to have a target. */
     private final ArrayMap<String, String> mDescriptions = new ArrayMap<>();
 
@@ -96,17 +99,21 @@ final class DrwaUplink {
 
     /** Takes notice that an interface may be another one, or be gone. */
     void refresh(@NonNull String iface) {
+        mRefused.remove(iface);
         mTarget.refresh(iface);
     }
 
     /**
-     * Gives interfaces their targets, and takes away those of all others.
+     * Gives interfaces their targets, and takes away those of all others. Where somebody else's
+     * qdisc is in the way, tries again only once the interface may be another one, or is to have
+     * another target, or had none in between.
      *
      * @param targets in ms, by interface; none is {@link #OFF}
      * @return false if it is worth another try later
      */
     boolean set(@NonNull Map<String, Integer> targets) {
         mDescriptions.clear();
+        mRefused.retainAll(targets.keySet());
         boolean settled = true;
         for (String iface : mTarget.getInterfacesNotOff()) {
             if (!targets.containsKey(iface)) settled &= isSettled(set(iface, OFF));
@@ -123,7 +130,11 @@ final class DrwaUplink {
     }
 
     private DrwaKnobs.Result set(String iface, int targetMs) {
+        if (targetMs != OFF && mRefused.getOrDefault(iface, OFF) == targetMs)
+            return DrwaKnobs.Result.BUSY;
+        mRefused.remove(iface);
         final DrwaKnobs.Result result = mTarget.set(iface, targetMs, describe(targetMs));
+        if (result == DrwaKnobs.Result.BUSY) mRefused.put(iface, targetMs);
         return isMissing() ? DrwaKnobs.Result.NO_UPLINK : result;
     }
 

@@ -5,8 +5,11 @@ package com.android.server.connectivity;
 import static com.android.server.connectivity.DrwaCarrierConfig.DEFAULT_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static com.android.server.connectivity.DrwaCarrierConfig.MAX_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.MAX_UPLINK_MS;
 import static com.android.server.connectivity.DrwaCarrierConfig.MIN_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.MIN_UPLINK_MS;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
@@ -54,7 +57,9 @@ public class CarrierXmlFuzzTest {
         "integer",
         "carrier_config",
     };
-    private static final String[] NAMES = {KEY_ENABLED, KEY_LAMBDA, "drwa_lambda", "", null};
+    private static final String[] NAMES = {
+        KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, "drwa_lambda", "", null
+    };
     private static final String[] VALUES = {
         "true",
         "false",
@@ -62,6 +67,11 @@ public class CarrierXmlFuzzTest {
         "1",
         "",
         null,
+        "0",
+        "4",
+        "5",
+        "200",
+        "201",
         "100",
         "125",
         "150",
@@ -100,7 +110,8 @@ public class CarrierXmlFuzzTest {
         final boolean ours = mRandom.nextBoolean();
         final boolean enabled = mRandom.nextBoolean();
         final String tag = ours ? (enabled ? "boolean" : "int") : anyOf(TAGS);
-        final String name = ours ? (enabled ? KEY_ENABLED : KEY_LAMBDA) : anyOf(NAMES);
+        final String number = mRandom.nextBoolean() ? KEY_LAMBDA : KEY_UPLINK;
+        final String name = ours ? (enabled ? KEY_ENABLED : number) : anyOf(NAMES);
         final String value = ours && enabled ? "true" : anyOf(VALUES);
         final StringBuilder text = new StringBuilder("<").append(tag);
         text.append(anyAttribute("name", name)).append(anyAttribute("value", value));
@@ -152,7 +163,7 @@ public class CarrierXmlFuzzTest {
     }
 
     private static String expected(PersistableBundle config) {
-        for (String key : new String[] {KEY_ENABLED, KEY_LAMBDA}) {
+        for (String key : new String[] {KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK}) {
             // The phone process copies the keys that it is asked for, and fails at such a value.
             if (config.get(key) instanceof PersistableBundle) {
                 return "off: carrier configuration unavailable";
@@ -167,11 +178,19 @@ public class CarrierXmlFuzzTest {
         return String.format("λ=%d.%02d: carrier 1", lambda / 100, lambda % 100);
     }
 
+    private static int expectedUplinkMs(PersistableBundle config) {
+        if (expected(config).equals("off: carrier configuration unavailable")) return 0;
+        if (!(config.get(KEY_UPLINK) instanceof Integer)) return 0;
+        final int wanted = (Integer) config.get(KEY_UPLINK);
+        return wanted >= MIN_UPLINK_MS && wanted <= MAX_UPLINK_MS ? wanted : 0;
+    }
+
     @Test
     public void anyXmlIsATargetInRangeOrOff() {
         final int runs = Integer.getInteger("fuzz.runs", 1000);
         int restored = 0;
         int on = 0;
+        int held = 0;
         mTelephony.setCarrierId(SUB, 1);
         mConfig.start();
         for (int run = 0; run < runs; run++) {
@@ -191,10 +210,17 @@ public class CarrierXmlFuzzTest {
                 throw new AssertionError(what, e);
             }
             if (!wanted.startsWith("off")) on++;
+            final int uplinkMs = expectedUplinkMs(config);
+            assertEquals(what, uplinkMs, mConfig.getUplinkMs(SUB));
+            if (uplinkMs != 0) held++;
             ShadowLog.clear();
         }
-        System.out.println(runs + " documents, " + restored + " restored, " + on + " on");
+        System.out.println(
+                runs
+                        + (" documents, " + restored + " restored, " + on + " on, ")
+                        + (held + " with an uplink held"));
         assertTrue("restored: " + restored, restored > runs / 10);
         assertTrue("on: " + on, on > runs / 100);
+        assertTrue("held: " + held, held > runs / 500);
     }
 }

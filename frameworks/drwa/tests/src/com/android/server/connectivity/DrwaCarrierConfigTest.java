@@ -4,6 +4,7 @@ package com.android.server.connectivity;
 
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
@@ -253,8 +254,60 @@ public class DrwaCarrierConfigTest {
     }
 
     @Test
-    public void twoKeysAreReadOnly() {
+    public void noOtherKeysAreRead() {
         readLambda(150);
-        assertEquals("[drwa_enabled_bool, drwa_lambda_int]", mTelephony.keysRead.toString());
+        assertEquals(
+                "[drwa_enabled_bool, drwa_lambda_int, drwa_uplink_target_ms_int]",
+                mTelephony.keysRead.toString());
+    }
+
+    private int readUplink(Object value) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(KEY_ENABLED, false);
+        if (value != null) config.putObject(KEY_UPLINK, value);
+        announce(config);
+        return mConfig.getUplinkMs(SUB);
+    }
+
+    @Test
+    public void uplinksInRangeAreTaken() {
+        for (int targetMs : new int[] {0, 5, 20, 200}) assertEquals(targetMs, readUplink(targetMs));
+        assertEquals(0, ShadowLog.getLogsForTag("DrwaCarrierConfig").size());
+    }
+
+    @Test
+    public void uplinkThatIsMissingIsOffWithoutAWord() {
+        assertEquals(0, readUplink(null));
+        assertEquals(0, ShadowLog.getLogsForTag("DrwaCarrierConfig").size());
+    }
+
+    @Test
+    public void uplinksOutOfRangeAreOff() {
+        for (Object wrong : new Object[] {-1, 1, 4, 201, "20", 20L, 20.0, true}) {
+            ShadowLog.clear();
+            assertEquals(0, readUplink(wrong));
+            assertOneLineAbout("drwa_uplink_target_ms_int=" + wrong + ", using 0");
+        }
+    }
+
+    @Test
+    public void uplinkIsOffUntilItIsRead() {
+        mTelephony.setConfig(SUB, false, 125, 20);
+        mReader.slow = true;
+        assertEquals(0, mConfig.getUplinkMs(SUB));
+        mReader.answer();
+        idle();
+        assertEquals(20, mConfig.getUplinkMs(SUB));
+        assertEquals(1, mTelephony.reads);
+        assertEquals("off: carrier of subscription 1", mConfig.get(SUB).toString());
+    }
+
+    @Test
+    public void uplinkIsOffWhileThePhoneProcessIsDown() {
+        mTelephony.down = true;
+        mTelephony.setConfig(SUB, true, 125, 20);
+        mTelephony.announceConfig(SUB);
+        idle();
+        assertEquals(0, mConfig.getUplinkMs(SUB));
     }
 }

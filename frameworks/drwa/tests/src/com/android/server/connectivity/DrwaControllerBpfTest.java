@@ -124,6 +124,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     @Test
     @Override
     public void kernelWithoutDrwaIsLeftAlone() {
+        mNetd.removeUplinkFromNetd();
         mBpf.problem = new ErrnoException("nativeBpfFdGet", OsConstants.EACCES);
         start();
         final int calls = mNetd.calls;
@@ -133,7 +134,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mController.onNetworkDestroyed(CELL);
         idleFor(DrwaController.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
-        assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
+        assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertEquals(1, countLogged("DrwaController", Log.INFO));
         assertDumped("This kernel has no tcp_drwa_lambda");
         final String reason = "cannot use /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs: ";

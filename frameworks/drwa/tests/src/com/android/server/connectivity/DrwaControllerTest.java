@@ -21,13 +21,10 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
-import static org.robolectric.Shadows.shadowOf;
 
 import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Build;
-import android.os.Handler;
-import android.os.Looper;
 import android.os.PersistableBundle;
 import android.os.Process;
 import android.util.Log;
@@ -35,143 +32,16 @@ import com.sun.management.ThreadMXBean;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.Before;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
-import org.robolectric.shadows.ShadowLog;
 import org.robolectric.shadows.ShadowSystemProperties;
 
 @RunWith(RobolectricTestRunner.class)
-public class DrwaControllerTest {
-    protected static final int CELL = 100;
-    protected static final int OTHER = 101;
-    protected static final int VPN = 102;
-    protected static final int VCN = 103;
-
-    protected static final int SUB = 1;
-    protected static final int SUB2 = 2;
-    protected static final int LAMBDA = 150;
-    protected static final int LAMBDA2 = 300;
-
-    protected static final String RMNET = "rmnet_data2";
-    protected static final String RMNET2 = "rmnet_data3";
-    protected static final String CLAT = "v4-rmnet_data2";
-    protected static final String WLAN = "wlan0";
-    protected static final String TUN = "tun0";
-
-    protected final FakeNetd mNetd = new FakeNetd();
-    protected final FakeBpf mBpf = new FakeBpf(mNetd);
-    protected final FakeTelephony mTelephony =
-            new FakeTelephony(RuntimeEnvironment.getApplication());
-    protected final TestDependencies mDeps = new TestDependencies();
-    protected DrwaController mController;
-
-    /** The phone that the policy finds. */
-    protected class TestDependencies extends DrwaController.Dependencies {
-        final FakeReader mReader = new FakeReader();
-
-        boolean mDebuggable = true;
-
-        /** What the system lists although it is gone when netd is asked for it. */
-        List<String> mGone = List.of();
-
-        @Override
-        DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
-            if (!mNetd.hasBpf()) throw new UnsupportedOperationException("a reason");
-            return new DrwaBpfKnobs(mBpf, log);
-        }
-
-        @Override
-        List<String> getInterfaceNames() {
-            final List<String> names = new ArrayList<>(mNetd.getKnobs().keySet());
-            names.addAll(mGone);
-            return names;
-        }
-
-        @Override
-        boolean isDebuggable() {
-            return mDebuggable;
-        }
-
-        @Override
-        Executor makeReader() {
-            return mReader;
-        }
-    }
-
-    @Before
-    public void setUp() {
-        for (String iface : List.of(RMNET, RMNET2, CLAT, WLAN, TUN)) mNetd.addInterface(iface);
-        mTelephony.setConfig(SUB, true, LAMBDA);
-        mTelephony.setCarrierId(SUB, 1989);
-        mTelephony.setConfig(SUB2, true, LAMBDA2);
-        mTelephony.setCarrierId(SUB2, 1839);
-        mTelephony.neverCalls = Thread.currentThread();
-        makeController();
-    }
-
-    protected void makeController() {
-        mController =
-                new DrwaController(
-                        RuntimeEnvironment.getApplication(),
-                        new Handler(Looper.getMainLooper()),
-                        mNetd,
-                        mDeps);
-    }
-
-    protected void start() {
-        mController.start();
-        idle();
-        announceSims();
-    }
-
-    /** As the phone process does once it has read the SIMs. */
-    private void announceSims() {
-        mTelephony.announceConfig(SUB);
-        mTelephony.announceConfig(SUB2);
-        idle();
-    }
-
-    protected static void idle() {
-        shadowOf(Looper.getMainLooper()).idle();
-    }
-
-    protected static void idleFor(long ms) {
-        shadowOf(Looper.getMainLooper()).idleFor(ms, TimeUnit.MILLISECONDS);
-    }
-
-    protected void connect(int netId, NetworkCapabilities nc, LinkProperties lp) {
-        mController.onNetworkChanged(netId, nc, lp);
-        idle();
-    }
-
-    protected void startOnCellular() {
-        start();
-        connect(CELL, cellular(SUB), link(RMNET));
-        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
-    }
-
-    protected String dump() {
-        final StringWriter text = new StringWriter();
-        mController.dump(new PrintWriter(text, true));
-        return text.toString();
-    }
-
-    protected void assertDumped(String line) {
-        assertTrue(dump(), List.of(dump().split("\n")).contains(line));
-    }
-
-    protected static long countLogged(String tag, int priority) {
-        return ShadowLog.getLogsForTag(tag).stream().filter(l -> l.type == priority).count();
-    }
-
+public class DrwaControllerTest extends DrwaControllerTestCase {
     @Test
     public void cellularGetsTheCarriersTarget() {
         startOnCellular();
@@ -774,11 +644,6 @@ public class DrwaControllerTest {
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
-    private static void putSetting(String value) {
-        TestSwitches.putSetting(RuntimeEnvironment.getApplication(), value);
-        idle();
-    }
-
     private static void putFlag(String value) {
         TestSwitches.putFlag(RuntimeEnvironment.getApplication(), value);
         idle();
@@ -903,6 +768,7 @@ public class DrwaControllerTest {
     @Test
     public void kernelWithoutDrwaIsLeftAlone() {
         mNetd.removeDrwaFromKernel();
+        mNetd.removeUplinkFromNetd();
         start();
         final int calls = mNetd.calls;
         connect(CELL, cellular(SUB), link(RMNET));
@@ -913,8 +779,9 @@ public class DrwaControllerTest {
         idleFor(DrwaController.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
-        assertEquals(1, countLogged("DrwaKnobs", Log.INFO));
+        assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertDumped("Knobs: none, so λ stays off");
+        assertDumped("No uplink: this netd has no drwa_uplink_target_ms, or the kernel no drwa_up");
     }
 
     @Test

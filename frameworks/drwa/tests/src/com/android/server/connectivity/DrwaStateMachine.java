@@ -58,6 +58,7 @@ public class DrwaStateMachine {
     private static final int SUBSCRIPTIONS = 3;
     private static final int NETWORKS = 6;
     private static final int[] LAMBDAS = {100, 125, 150, 300, 1000};
+    private static final int[] UPLINKS_MS = {0, 5, 20, 200};
 
     /** What devices are called that lose their names to others. */
     private static final String[] STRAYS = {"stray0", "stray1"};
@@ -106,12 +107,16 @@ public class DrwaStateMachine {
         NETD_FAILS,
         NETD_FAILS_FOR_ONE,
         NETD_FAILS_FOR_A_QUEUE,
+        NETD_FAILS_FOR_AN_UPLINK,
+        VENDOR_SETS_A_QDISC,
+        VENDOR_TAKES_IT_AWAY,
         RESTART
     }
 
     private enum Kernel {
         WITH_QUEUES,
-        WITHOUT_QUEUES,
+        WITHOUT_QUEUES_AND_UPLINK,
+        WITHOUT_LAMBDA,
         BPF
     }
 
@@ -162,6 +167,9 @@ public class DrwaStateMachine {
         /** 0 for a carrier that wants none. */
         int mLambda;
 
+        /** 0 for a carrier that wants its uplink left alone. */
+        int mUplinkMs;
+
         /** Whether telephony has told of it since the system server started. */
         boolean mAnnounced;
 
@@ -170,6 +178,9 @@ public class DrwaStateMachine {
 
         /** λ as telephony has told it, or 0 if it did not answer yet. */
         int mAnswer;
+
+        /** The uplink's target as telephony has told it, or 0. */
+        int mUplinkAnswer;
 
         boolean isKnown() {
             return mAnnounced || mUsed;
@@ -200,10 +211,14 @@ public class DrwaStateMachine {
         boolean mUnsettled;
 
         final boolean mKernelHasQueues;
+        final boolean mHasUplink;
 
         Phone(Kernel kernel) {
-            mKernelHasQueues = kernel != Kernel.WITHOUT_QUEUES;
-            if (kernel == Kernel.WITHOUT_QUEUES) mNetd.removeQueuesFromKernel();
+            mKernelHasQueues = kernel != Kernel.WITHOUT_QUEUES_AND_UPLINK;
+            mHasUplink = kernel != Kernel.WITHOUT_QUEUES_AND_UPLINK;
+            if (!mKernelHasQueues) mNetd.removeQueuesFromKernel();
+            if (!mHasUplink) mNetd.removeUplinkFromNetd();
+            if (kernel == Kernel.WITHOUT_LAMBDA) mNetd.removeDrwaFromKernel();
             if (kernel == Kernel.BPF) mNetd.replaceKnobsByBpf();
             // jqwik shrinks on a thread of its own
             if (Looper.myLooper() == null) Looper.prepare();
@@ -218,16 +233,17 @@ public class DrwaStateMachine {
             for (int subId = 0; subId < SUBSCRIPTIONS; subId++) {
                 mTelephony.setCarrierId(subId, 1000 + subId);
                 mSubscriptions.add(new Subscription());
-                configure(subId, 125);
+                configure(subId, 125, 20);
             }
             restart();
         }
 
-        void configure(int subId, int lambda) {
+        void configure(int subId, int lambda, int uplinkMs) {
             final Subscription subscription = mSubscriptions.get(subId);
             subscription.mLambda = lambda;
+            subscription.mUplinkMs = uplinkMs;
             subscription.mAnnounced = true;
-            mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda);
+            mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda, uplinkMs);
             mTelephony.announceConfig(subId);
         }
 
@@ -248,6 +264,7 @@ public class DrwaStateMachine {
                 subscription.mAnnounced = false;
                 subscription.mUsed = false;
                 subscription.mAnswer = 0;
+                subscription.mUplinkAnswer = 0;
             }
             mController =
                     new DrwaController(
@@ -358,6 +375,19 @@ public class DrwaStateMachine {
             return queue(live.mBelow.get(0), level + 1);
         }
 
+        /** The specification: what an interface's uplink must be held to, in ms. */
+        int expectedUplink(String iface) {
+            final boolean can =
+                    mHasUplink && mNetd.hasInterface(iface) && !mNetd.hasVendorQdisc(iface);
+            if (mOffBySetting || mOffByFlag || !can) return 0;
+            return mLive.values().stream()
+                    .filter(live -> live.mKind == Kind.CELLULAR && live.mInterface.equals(iface))
+                    .mapToInt(live -> mSubscriptions.get(live.mSubId).mUplinkAnswer)
+                    .filter(targetMs -> targetMs != 0)
+                    .min()
+                    .orElse(0);
+        }
+
         void run(Step step) {
             sSteps++;
             final boolean recovers = mFailures > 0 && --mFailures == 0;
@@ -365,6 +395,7 @@ public class DrwaStateMachine {
                 mNetd.fault = FakeNetd.Fault.NONE;
                 mNetd.faults.clear();
                 mNetd.faultsOfQueues.clear();
+                mNetd.faultsOfUplinks.clear();
             }
             final int calls = mNetd.calls;
             apply(step);
@@ -384,25 +415,44 @@ public class DrwaStateMachine {
             final Map<String, Integer> found = mNetd.getKnobs();
             final Map<String, Integer> expectedQueues = new TreeMap<>();
             final Map<String, Integer> foundQueues = new TreeMap<>();
+            final Map<String, Integer> expectedUplinks = new TreeMap<>();
+            final Map<String, Integer> foundUplinks = new TreeMap<>();
             for (String iface : found.keySet()) {
                 expectedQueues.put(iface, expectedQueue(iface));
                 foundQueues.put(iface, mNetd.getQueue(iface));
+                expectedUplinks.put(iface, expectedUplink(iface));
+                foundUplinks.put(iface, mNetd.getUplink(iface));
             }
-            for (Map<?, ?> map : List.of(expected, found, expectedQueues, foundQueues)) {
+            for (Map<?, ?> map :
+                    List.of(
+                            expected,
+                            found,
+                            expectedQueues,
+                            foundQueues,
+                            expectedUplinks,
+                            foundUplinks)) {
                 map.keySet().removeAll(mNetd.faults.keySet());
             }
             for (Map<?, ?> map : List.of(expectedQueues, foundQueues)) {
                 map.keySet().removeAll(mNetd.faultsOfQueues.keySet());
             }
+            for (Map<?, ?> map : List.of(expectedUplinks, foundUplinks)) {
+                map.keySet().removeAll(mNetd.faultsOfUplinks.keySet());
+            }
             if (!expected.equals(found)) assertEquals(step + "\n" + dump(), expected, found);
             if (!expectedQueues.equals(foundQueues)) {
                 assertEquals("queues, " + step + "\n" + dump(), expectedQueues, foundQueues);
             }
-            if (!mNetd.faults.isEmpty() || !mNetd.faultsOfQueues.isEmpty()) {
+            if (!expectedUplinks.equals(foundUplinks)) {
+                assertEquals("uplinks, " + step + "\n" + dump(), expectedUplinks, foundUplinks);
+            }
+            if (!mNetd.faults.isEmpty()
+                    || !mNetd.faultsOfQueues.isEmpty()
+                    || !mNetd.faultsOfUplinks.isEmpty()) {
                 mUnsettled = true;
                 return;
             }
-            checkLeaks(expected, expectedQueues);
+            checkLeaks(expected, expectedQueues, expectedUplinks);
             if (!mUnsettled) assertEquals("redundant writes", 0, mNetd.redundantWrites);
             mNetd.redundantWrites = 0;
             mUnsettled = false;
@@ -426,8 +476,10 @@ public class DrwaStateMachine {
                 subscription.mUsed = live && (subscription.mUsed || !off);
                 if (!subscription.isKnown()) {
                     subscription.mAnswer = 0;
+                    subscription.mUplinkAnswer = 0;
                 } else if (!mReader.slow) {
                     subscription.mAnswer = subscription.mLambda;
+                    subscription.mUplinkAnswer = subscription.mUplinkMs;
                 }
             }
         }
@@ -437,7 +489,10 @@ public class DrwaStateMachine {
                     .anyMatch(live -> live.mKind == Kind.CELLULAR && live.mSubId == subId);
         }
 
-        void checkLeaks(Map<String, Integer> expected, Map<String, Integer> expectedQueues) {
+        void checkLeaks(
+                Map<String, Integer> expected,
+                Map<String, Integer> expectedQueues,
+                Map<String, Integer> expectedUplinks) {
             final SparseArray<?> networks = ReflectionHelpers.getField(mController, "mNetworks");
             assertEquals("networks", mLive.size(), networks.size());
 
@@ -450,12 +505,23 @@ public class DrwaStateMachine {
                     mSubscriptions.stream().filter(Subscription::isKnown).count(),
                     subscriptions.size());
 
+            final Map<String, Integer> uplinks =
+                    known(ReflectionHelpers.getField(mController, "mUplink"), "mTarget");
+            // That a vendor's qdisc has taken its place is not told
+            uplinks.keySet().removeIf(mNetd::hasVendorQdisc);
+            assertEquals("known uplinks", withoutZeros(expectedUplinks), uplinks);
+
             if (mNetd.hasBpf()) {
                 checkMap(withoutZeros(expected));
                 return;
             }
-            assertEquals("known lambdas", withoutZeros(expected), known("mLambda"));
-            assertEquals("known queues", withoutZeros(expectedQueues), known("mQueue"));
+            final DrwaKnobs knobs = ReflectionHelpers.getField(mController, "mKnobs");
+            if (knobs.isMissing()) {
+                assertEquals("known knobs", Set.of(), knobs.getInterfacesNotOff());
+                return;
+            }
+            assertEquals("known lambdas", withoutZeros(expected), known(knobs, "mLambda"));
+            assertEquals("known queues", withoutZeros(expectedQueues), known(knobs, "mQueue"));
         }
 
         /** It has what is governed, and nothing else, under whatever index. */
@@ -477,11 +543,11 @@ public class DrwaStateMachine {
             return values;
         }
 
-        /** What the policy takes a knob of all interfaces to hold, but for those that come yet. */
-        Map<String, Integer> known(String knob) {
-            final Object knobs = ReflectionHelpers.getField(mController, "mKnobs");
+        /** What the policy takes all interfaces to hold, but for those that come yet. */
+        Map<String, Integer> known(Object owner, String parameter) {
             final ArrayMap<String, Integer> values =
-                    ReflectionHelpers.getField(ReflectionHelpers.getField(knobs, knob), "mValues");
+                    ReflectionHelpers.getField(
+                            ReflectionHelpers.getField(owner, parameter), "mValues");
             final Map<String, Integer> known = new TreeMap<>(values);
             known.keySet().removeIf(iface -> isUsed(iface) && !mNetd.hasInterface(iface));
             return known;
@@ -536,7 +602,8 @@ public class DrwaStateMachine {
                 case CONFIG:
                     configure(
                             step.network % SUBSCRIPTIONS,
-                            step.choice == 0 ? 0 : LAMBDAS[step.detail % LAMBDAS.length]);
+                            step.choice == 0 ? 0 : LAMBDAS[step.detail % LAMBDAS.length],
+                            UPLINKS_MS[step.detail / LAMBDAS.length % UPLINKS_MS.length]);
                     break;
                 case SIM_REMOVED:
                     final int subId = step.network % SUBSCRIPTIONS;
@@ -592,6 +659,21 @@ public class DrwaStateMachine {
                     if (live == null) break;
                     mNetd.faultsOfQueues.put(anyOf(live, step), anyFault(step));
                     mFailures = 1 + step.detail % 4;
+                    break;
+                case NETD_FAILS_FOR_AN_UPLINK:
+                    if (live == null) break;
+                    mNetd.faultsOfUplinks.put(live.mInterface, anyFault(step));
+                    mFailures = 1 + step.detail % 4;
+                    break;
+                case VENDOR_SETS_A_QDISC:
+                    if (live == null || !mNetd.hasInterface(live.mInterface)) break;
+                    mNetd.addVendorQdisc(live.mInterface);
+                    break;
+                case VENDOR_TAKES_IT_AWAY:
+                    if (live == null || !mNetd.hasVendorQdisc(live.mInterface)) break;
+                    mNetd.removeVendorQdisc(live.mInterface);
+                    // Nobody tells of qdiscs; of the link, when it is next up or down
+                    mNetd.announce(l -> l.onInterfaceLinkStateChanged(live.mInterface, true));
                     break;
                 case RESTART:
                     restart();
@@ -650,8 +732,14 @@ public class DrwaStateMachine {
     }
 
     @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
-    void lambdasFollowTheSpecificationWithoutQueues(@ForAll("lives") List<Step> life) {
-        final Phone phone = new Phone(Kernel.WITHOUT_QUEUES);
+    void lambdasFollowTheSpecificationAlone(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone(Kernel.WITHOUT_QUEUES_AND_UPLINK);
+        for (Step step : life) phone.run(step);
+    }
+
+    @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
+    void uplinksFollowTheSpecificationAlone(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone(Kernel.WITHOUT_LAMBDA);
         for (Step step : life) phone.run(step);
     }
 

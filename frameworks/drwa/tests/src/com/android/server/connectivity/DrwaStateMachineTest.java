@@ -33,7 +33,7 @@ public class DrwaStateMachineTest {
         LauncherFactory.create().execute(request, listener);
         listener.getSummary().printFailuresTo(new PrintWriter(System.out, true));
         assertEquals(0, listener.getSummary().getTotalFailureCount());
-        assertEquals(3, listener.getSummary().getTestsSucceededCount());
+        assertEquals(4, listener.getSummary().getTestsSucceededCount());
         System.out.println(DrwaStateMachine.sSteps + " steps");
         assertTrue(DrwaStateMachine.sSteps >= MIN_STEPS);
     }

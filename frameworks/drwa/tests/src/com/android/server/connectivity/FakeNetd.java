@@ -374,7 +374,8 @@ public class FakeNetd extends INetd.Default {
             if (number != 0 && mVendorQdiscs.contains(iface)) {
                 throw new ServiceSpecificException(OsConstants.EBUSY);
             }
-            former = getUplink(iface);
+            // A vendor's is not netd's to take away
+            former = mVendorQdiscs.contains(iface) ? Integer.valueOf(-1) : getUplink(iface);
             setUplink(iface, number);
         } else {
             assertEquals(DrwaSysctlKnobs.LAMBDA, parameter);
