@@ -21,6 +21,8 @@ GOOD = "good"
 BAD = "BAD"
 UNKNOWN = "unknown"
 OPTION = "CONFIG_TCP_DRWA"
+# The uplink's qdisc, built in or a module.
+UPLINK_OPTION = "CONFIG_NET_SCH_DRWA_UP"
 # What the form without patches to the kernel needs: see kernel/bpf/android/drwa.c.
 BPF_OPTION = "CONFIG_CGROUP_BPF"
 BPF_SINCE = (5, 15)
@@ -38,13 +40,15 @@ for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
     [ -e "$knob" ] || continue
     echo knob=${knob#/proc/sys/net/ipv4/conf/} $(cat "$knob" "${knob%lambda}queue" 2>/dev/null)
 done
+dumpsys netd 2>/dev/null |
+    sed -n -e '/^ *DrwaUplink$/,/^ *$/p' | sed -e 's/^ */uplink=/' -e '/=$/d'
 echo "programs=$(logcat -d -v brief -s NetdDrwa 2>/dev/null | grep NetdDrwa | tail -n 1)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
 echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
 dumpsys carrier_config 2>/dev/null |
-    grep -E '^Phone Id|mNoSimConfig|drwa_enabled_bool' | sed 's/^ */carrier=/'
+    grep -E '^Phone Id|mNoSimConfig|drwa_(enabled_bool|uplink_target_ms_int)' | sed 's/^ */carrier=/'
 """
 
 
@@ -73,6 +77,7 @@ def examine(
             findings.append(_module(trees.aosp_folder, makefiles))
         vendor_module = _vendor_module(makefiles)
         findings += [vendor_module] if vendor_module else _prebuilt_kernels(makefiles)
+        findings += _uplink_module(makefiles)
         if (trees.aosp_folder / PLACE).is_dir():
             findings += _graph(trees, makefiles, progress)
     if vendor_module is None and (trees.kernel_folder or trees.aosp_folder):
@@ -199,6 +204,13 @@ def _vendor_module(makefiles: dict[str, list[str]]) -> Finding | None:
     for place in _search(makefiles, r"^[^#]*(BoardConfigDrwaModule\.mk|/drwa\.ko\b)"):
         return Finding(GOOD, f"{place} ships drwa.ko, for a kernel without the series")
     return None
+
+
+def _uplink_module(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
+    """Of a board that ships the uplink's qdisc; one that does not may have it in its kernel."""
+    for place in _search(makefiles, r"^[^#]*(BoardConfigDrwaUplink\.mk|/sch_drwa_up\.ko\b)"):
+        yield Finding(GOOD, f"{place} ships sch_drwa_up.ko, for uplinks")
+        return
 
 
 def _prebuilt_kernels(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
@@ -337,8 +349,13 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: the property persist.drwa.disable is set, which switches DRWA off",
             "adb shell setprop persist.drwa.disable false, then reboot",
         )
-    enabled = _carriers(found.get("carrier", []))
-    if enabled and not any(enabled.values()):
+    carrier = found.get("carrier", [])
+    enabled = _carriers(carrier, "drwa_enabled_bool")
+    targets_ms = _carriers(carrier, "drwa_uplink_target_ms_int").values()
+    wanted = sorted({target for target in targets_ms if target not in ("", "0")}, key=int)
+    if wanted:
+        yield _phone_uplink(" and ".join(wanted), found.get("uplink", []))
+    elif enabled and "true" not in enabled.values():
         yield Finding(
             BAD,
             "phone: no SIM's carrier configuration has drwa_enabled_bool = true",
@@ -375,6 +392,34 @@ def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
     )
 
 
+def _phone_uplink(wanted: str, dump: list[str]) -> Finding:
+    """What netd says of uplinks, where a SIM's carrier wants them held."""
+    what = f"phone: a carrier wants its uplink held to {wanted} ms"
+    if not dump:
+        return Finding(
+            BAD,
+            f"{what}, and netd does not know how",
+            "it lacks the series of system/netd: drwa apply --aosp, and build",
+        )
+    if any("This kernel has no drwa_up" in line for line in dump):
+        return Finding(
+            BAD,
+            f"{what}, and the kernel has no drwa_up",
+            f"ship sch_drwa_up.ko by BoardConfigDrwaUplink.mk, or set {UPLINK_OPTION}=y",
+        )
+    refused = [line for line in dump if re.match(r"(?!setTarget:)\S+: ", line)]
+    if refused:
+        return Finding(
+            BAD,
+            f"{what}, and netd could not: {refused[0]}",
+            "a root qdisc of the vendor's stays: have its daemon leave the interface alone, or live "
+            "without",
+        )
+    held = re.findall(r"^(\S+) uplink=(\d+)ms", "\n".join(dump), re.MULTILINE)
+    now = ", ".join(f"{name} {target} ms" for name, target in held) or "none now"
+    return Finding(GOOD, f"{what}; held: {now}")
+
+
 def _describe(interface: str, value: str, queue: str = "0") -> str:
     return f"{interface} {value}" + (f" in queue {queue}" if queue != "0" else "")
 
@@ -393,17 +438,17 @@ def _parted(knobs: list[list[str]]) -> Iterator[Finding]:
             )
 
 
-def _carriers(dump: list[str]) -> dict[str, bool]:
-    """By SIM slot, whether DRWA is on: a slot's layers follow each other, and the last one wins."""
-    enabled: dict[str, bool] = {}
+def _carriers(dump: list[str], name: str) -> dict[str, str]:
+    """A key by SIM slot, "" where it is missing: layers follow each other, and the last one wins."""
+    values: dict[str, str] = {}
     slot = None
     for line in dump:
         key, _, value = (part.strip() for part in line.partition("="))
         if key == "Phone Id":
             slot = value
-            enabled[slot] = False
+            values[slot] = ""
         elif key.startswith("mNoSimConfig"):
             slot = None
-        elif slot is not None:
-            enabled[slot] = value == "true"
-    return enabled
+        elif slot is not None and key == name:
+            values[slot] = value
+    return values

@@ -203,6 +203,18 @@ def test_a_vendor_module_needs_nothing_of_the_kernel(world: World) -> None:
     assert "BoardConfig.mk:2 ships drwa.ko" in world.drwa("doctor").out
 
 
+def test_the_uplinks_module(world: World) -> None:
+    assert "sch_drwa_up.ko" not in world.drwa("doctor").out
+    write(
+        world.top / PHONE / "BoardConfig.mk",
+        f"include {PRODUCT}/BoardConfigDrwa.mk\n"
+        "DRWA_UPLINK_MODULE := device/phone-kernel/sch_drwa_up.ko\n"
+        f"include {PRODUCT}/BoardConfigDrwaUplink.mk\n",
+    )
+    assert bad(world) == []
+    assert "BoardConfig.mk:2 ships sch_drwa_up.ko" in world.drwa("doctor").out
+
+
 def test_a_missing_module_is_a_prebuilt_one(world: World) -> None:
     shutil.rmtree(world.top / MODULE)
     found = [each["what"] for each in bad(world)]
@@ -389,6 +401,54 @@ def test_a_phone_tells_queues() -> None:
     assert len(found) == 1
     on = "; on: rmnet_data0 125 in queue 100, v4-rmnet_data0 125 in queue 100"
     assert found[0].what.endswith(on)
+
+
+NETD_UPLINK = """\
+uplink=DrwaUplink
+uplink=setTarget: 1 done, 0 refused
+uplink=Interfaces whose uplinks are held to a target, and what their qdiscs tell:
+uplink=rmnet_data0 uplink=20ms root=drwa_up 6d00: below=fq_codel
+uplink=rate=5.00Mb/s window=30000B inFlight=20000B
+uplink=Interfaces whose uplinks were to be held, and why they are not:
+"""
+UPLINK = "carrier=drwa_uplink_target_ms_int = "
+
+
+@pytest.mark.parametrize(
+    ("wanted", "netd", "verdict", "what"),
+    [
+        ("", "", None, ""),
+        ("", NETD_UPLINK, None, ""),
+        ("0", "", None, ""),
+        ("20", NETD_UPLINK, doctor.GOOD, "held to 20 ms; held: rmnet_data0 20 ms"),
+        ("20", "uplink=DrwaUplink\n", doctor.GOOD, "; held: none now"),
+        ("20", "", doctor.BAD, "and netd does not know how"),
+        (
+            "20",
+            "uplink=DrwaUplink\nuplink=This kernel has no drwa_up.\n",
+            doctor.BAD,
+            "and the kernel has no drwa_up",
+        ),
+        (
+            "20",
+            NETD_UPLINK + "uplink=rmnet1: The root of rmnet1 is rmnet_sch 8001:, which ...\n",
+            doctor.BAD,
+            "and netd could not: rmnet1: The root of rmnet1 is rmnet_sch 8001:",
+        ),
+    ],
+)
+def test_a_phones_uplink(wanted: str, netd: str, verdict: str | None, what: str) -> None:
+    slot = "carrier=Phone Id = 0\n"
+    assert slot in GOOD
+    answers = GOOD.replace(slot, slot + (f"{UPLINK}{wanted}\n" if wanted else "")) + netd
+    found = [each for each in doctor.phone(answers, "A") if "uplink" in each.what]
+    assert [each.verdict for each in found] == ([verdict] if verdict else [])
+    assert all(what in each.what for each in found)
+
+
+def test_an_uplink_needs_no_lambda() -> None:
+    off = GOOD.replace("= true", f"= false\n{UPLINK}5")
+    assert verdicts(off + NETD_UPLINK) == []
 
 
 def test_a_phone_with_an_older_series() -> None:

@@ -42,6 +42,7 @@ def test_small_platform_passes() -> None:
         ("allow system_server proc_net:file write;", "system_server can write the knob"),
         ("allow untrusted_app proc_net:file write;", "untrusted_app can write the knob"),
         ("allow priv_app proc_net:file read;", "priv_app can read the counters"),
+        ("allow priv_app netd:netlink_route_socket nlmsg_write;", "priv_app can change qdiscs"),
         ("allow priv_app netd_service:service_manager find;", "priv_app can find netd"),
         ("allow priv_app drwa_service:service_manager find;", "priv_app can find the service"),
         (

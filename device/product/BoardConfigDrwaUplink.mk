@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# The board's part of DRWA's uplink where its qdisc is a module, sch_drwa_up.ko, and not in the kernel.
+# At the end of BoardConfig.mk, after BoardConfigDrwa.mk or BoardConfigDrwaModule.mk:
+#
+#     DRWA_UPLINK_MODULE := device/COMPANY/DEVICE-kernel/sch_drwa_up.ko
+#     include vendor/drwa/device/product/BoardConfigDrwaUplink.mk
+
+ifeq ($(wildcard $(DRWA_UPLINK_MODULE)),)
+$(error DRWA_UPLINK_MODULE is no file: '$(DRWA_UPLINK_MODULE)'. \
+    Name the sch_drwa_up.ko that was built with the kernel of the device)
+endif
+BOARD_VENDOR_KERNEL_MODULES += $(DRWA_UPLINK_MODULE)
+
+# Without a list of its own, a board loads all that it has. netd may not have it loaded on demand.
+ifneq ($(strip $(BOARD_VENDOR_KERNEL_MODULES_LOAD)),)
+BOARD_VENDOR_KERNEL_MODULES_LOAD += $(DRWA_UPLINK_MODULE)
+endif
