@@ -239,16 +239,6 @@ TEST_F(DrwaUplinkKernelTest, InterfacesThatAreDownOrGo) {
     EXPECT_EQ(errorOfSetting("other0", 0), ENODEV);
 }
 
-TEST_F(DrwaUplinkKernelTest, ClsactStays) {
-    run("tc qdisc add dev dummy0 clsact");
-    const std::string before = qdiscs("dummy0");
-    EXPECT_EQ(errorOfSetting("dummy0", 20), 0);
-    EXPECT_THAT(qdiscs("dummy0"), HasSubstr("qdisc clsact ffff:"));
-    EXPECT_EQ(errorOfSetting("dummy0", 0), 0);
-    EXPECT_EQ(qdiscs("dummy0"), before);
-    run("tc qdisc del dev dummy0 clsact");
-}
-
 TEST_F(DrwaUplinkKernelTest, LooksWithoutATrace) {
     const std::string before = qdiscs("lo");
     EXPECT_EQ(target("dummy0"), 0);

@@ -192,12 +192,16 @@ Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
     return states;
 }
 
-void DrwaUplink::dump(const std::function<void(const std::string&)>& println) const {
+void DrwaUplink::dump(const std::function<void(const std::string&)>& println) {
     println("DrwaUplink");
     std::map<std::string, std::string> refusals;
     {
         std::lock_guard guard(mMutex);
         println(StringPrintf("  setTarget: %d done, %d refused", mDone, mRefused));
+        if (!kernelHasIt()) {
+            println(StringPrintf("  This kernel has no %s.", kGate));
+            return;
+        }
         refusals = mRefusals;
     }
     auto states = getStates();

@@ -136,7 +136,7 @@ class DrwaUplink {
 
     // Prints, line by line, the interfaces whose uplinks are held, and those where that was
     // refused.
-    void dump(const std::function<void(const std::string&)>& println) const EXCLUDES(mMutex);
+    void dump(const std::function<void(const std::string&)>& println) EXCLUDES(mMutex);
 
     // One line for each interface, followed by those of its queues.
     static std::vector<std::string> format(const std::vector<DrwaUplinkState>& states);

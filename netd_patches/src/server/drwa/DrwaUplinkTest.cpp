@@ -238,6 +238,7 @@ TEST_F(DrwaUplinkTest, KernelWithoutIt) {
     }
     EXPECT_EQ(mRoute.changes, 0);
     EXPECT_TRUE(mUplink.reset().ok());
+    EXPECT_EQ(dump().back(), "  This kernel has no drwa_up.");
     // As when its module is loaded
     mRoute.unknownKinds = {};
     EXPECT_EQ(target("rmnet0"), 0);

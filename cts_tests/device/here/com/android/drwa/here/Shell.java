@@ -7,6 +7,7 @@ import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
 import android.os.RemoteException;
 import android.os.ServiceManager;
+import com.android.server.connectivity.FakeNetd;
 import com.android.server.connectivity.TestSwitches;
 import java.io.File;
 import java.io.FileOutputStream;
@@ -80,7 +81,9 @@ public class Shell extends ShadowUiAutomation {
         final Matcher knob = KNOB.matcher(command);
         final Matcher setting = SETTING.matcher(command);
         final Matcher flag = FLAG.matcher(command);
-        if (command.startsWith("dumpsys ")) {
+        if (command.equals("dumpsys netd")) {
+            print(out, dumpUplinks(netd));
+        } else if (command.startsWith("dumpsys ")) {
             final IBinder service = ServiceManager.getService(command.substring(8));
             if (service == null) return;
             service.dump(out.getFD(), new String[0]);
@@ -99,6 +102,18 @@ public class Shell extends ShadowUiAutomation {
         } else {
             throw new AssertionError("No such command here: " + command);
         }
+    }
+
+    /** As DrwaUplink.cpp does. */
+    private static String dumpUplinks(FakeNetd netd) {
+        final StringBuilder text = new StringBuilder("DrwaUplink\n");
+        for (String iface : netd.getKnobs().keySet()) {
+            final int targetMs = netd.getUplink(iface);
+            if (targetMs != 0) {
+                text.append("    " + iface + " uplink=" + targetMs + "ms root=drwa_up 6d00:\n");
+            }
+        }
+        return text.toString();
     }
 
     private static void print(FileOutputStream out, String text) throws IOException {

@@ -28,6 +28,8 @@ final class Drwa {
     private static final String QUEUE = "tcp_drwa_queue";
     private static final Pattern ENTRY =
             Pattern.compile("^\\S+ lambda=(\\d+) queue=(\\d+)", Pattern.MULTILINE);
+    private static final Pattern UPLINK =
+            Pattern.compile("^ *(\\S+) uplink=(\\d+)ms ", Pattern.MULTILINE);
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 5;
     private static final long POLL_MS = 20;
@@ -90,6 +92,25 @@ final class Drwa {
             if (entry.group(0).startsWith(iface + " ")) return Integer.parseInt(entry.group(group));
         }
         return OFF;
+    }
+
+    /** Whether netd and the kernel can hold an uplink, as far as the policy knows. */
+    static boolean areUplinksPossible() {
+        return !dump().contains("\nNo uplink: ");
+    }
+
+    /** The target in ms of the qdisc that netd has put at an interface's root, or {@link #OFF}. */
+    static int getUplink(String iface) {
+        final Matcher uplink = UPLINK.matcher(shell("dumpsys netd"));
+        while (uplink.find()) {
+            if (uplink.group(1).equals(iface)) return Integer.parseInt(uplink.group(2));
+        }
+        return OFF;
+    }
+
+    /** Waits until an interface has this target, or {@link #OFF}. */
+    static void assertUplink(String iface, int targetMs) {
+        await(iface + " uplink " + targetMs + " ms", () -> getUplink(iface) == targetMs);
     }
 
     /** What the policy says of itself, whichever of its hosts it runs in. */

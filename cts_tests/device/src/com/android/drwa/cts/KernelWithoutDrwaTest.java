@@ -14,8 +14,7 @@ public class KernelWithoutDrwaTest extends DrwaTestCase {
 
     private static void assertInert() {
         Drwa.await(
-                "notice of the kernel",
-                () -> Drwa.dump().contains("Knobs: none, so DRWA stays off"));
+                "notice of the kernel", () -> Drwa.dump().contains("Knobs: none, so λ stays off"));
         final String dump = Drwa.dump();
         assertTrue(dump, dump.contains("Writes: 0, errors: 0"));
     }
