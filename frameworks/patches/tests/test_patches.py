@@ -162,6 +162,11 @@ def test_carrier_config_has_the_keys_and_defaults_of_the_policy(patch: Path) -> 
     text = patch.read_text()
     assert f"KEY_DRWA_ENABLED_BOOL = {constant('KEY_ENABLED')};" in text
     assert f"KEY_DRWA_LAMBDA_INT = {constant('KEY_LAMBDA')};" in text
+    assert f"KEY_DRWA_UPLINK_TARGET_MS_INT = {constant('KEY_UPLINK')};" in text
+    assert constant("DEFAULT_UPLINK_MS") == "DrwaUplink.OFF"
+    assert "putInt(KEY_DRWA_UPLINK_TARGET_MS_INT, 0);" in text
+    milliseconds = f"from {constant('MIN_UPLINK_MS')} to {constant('MAX_UPLINK_MS')}, or 0"
+    assert f"milliseconds {milliseconds}" in text
     assert f"putBoolean(KEY_DRWA_ENABLED_BOOL, {constant('DEFAULT_ENABLED')});" in text
     assert f"putInt(KEY_DRWA_LAMBDA_INT, {constant('DEFAULT_LAMBDA')});" in text
     limits = f"from {constant('MIN_LAMBDA')}\n+     * to {constant('MAX_LAMBDA')}."

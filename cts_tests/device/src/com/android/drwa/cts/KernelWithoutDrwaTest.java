@@ -24,7 +24,9 @@ public class KernelWithoutDrwaTest extends DrwaTestCase {
         mCarrier.override(true, LAMBDA);
         final TestNetwork cellular = connectCellular();
         assertInert();
-        assertTrue(Drwa.getSetting(cellular.getInterface()).isEmpty());
+        // If uplinks can be held, the policy goes on
+        final String setting = Drwa.getSetting(cellular.getInterface());
+        assertTrue(setting, setting.isEmpty() || setting.contains(", not written: "));
     }
 
     @Test
