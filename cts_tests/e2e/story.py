@@ -43,11 +43,20 @@ echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda
 echo 100 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_queue
 """
 
-DURATION_S = 160
+DURATION_S = 184
 BASE_RTT_MS = 50
 # LTE is what ltelink generates, 10 Mb/s in the mean; base stations buffer seconds of that.
 LTE_SEED = 1
 LTE_BUFFER_BYTES = 3_000_000
+# From the upload on, the way up is slow, and buffers a second of that: behind the phone's
+# interface, as a modem does.
+UPLINK_BPS = 5_000_000
+UPLINK_BUFFER_PACKETS = 400
+SLOW_UPLINK = (
+    f"tc -n router qdisc change dev net0 root netem limit {UPLINK_BUFFER_PACKETS}"
+    f" delay {BASE_RTT_MS // 2}ms rate {UPLINK_BPS}bit"
+)
+UPLINK_MS = 20
 WIFI_BPS = 30_000_000
 WIFI_BUFFER_BYTES = 500_000
 WIFI_FULL_MS = BASE_RTT_MS + WIFI_BUFFER_BYTES * 8e3 / WIFI_BPS
@@ -77,7 +86,18 @@ class Step:
     queues: dict[str, int] = field(default_factory=dict)
     # How long the queue needs to show what has changed
     settle_s: int = SETTLE_S
+    # Targets of uplinks in ms, by interface
+    uplinks: dict[str, int] = field(default_factory=dict)
 
+
+# What a carrier wants that has no DRWA else
+UPLINK_XML = f"""\
+<carrier_config_list>
+    <carrier_config cid="1">
+        <int name="drwa_uplink_target_ms_int" value="{UPLINK_MS}" />
+    </carrier_config>
+</carrier_config_list>
+"""
 
 # The limit that ConnectivityService has applied all the time
 SUPERSEDED = (
@@ -302,10 +322,35 @@ STEPS = (
     ),
     Step(
         153,
+        "Upload",
+        "upload",
+        "An upload starts in the place of the download.",
+        (
+            "hangup",
+            SLOW_UPLINK,
+            "ip netns exec server ./sink.py &",
+            "ip netns exec phone ./upload.py &",
+        ),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (f"{LTE} off: carrier 1",),
+    ),
+    Step(
+        165,
+        "Uplink held",
+        f"uplink: {UPLINK_MS} ms",
+        f"The carrier wants its uplink held to {UPLINK_MS} ms, and nothing else: another XML. The "
+        "upload goes on.",
+        ("phone: telephony xml uplink.xml",),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (f"{LTE} off: carrier 1", f"uplink held to {UPLINK_MS} ms", f"{CLAT} off: carrier 1"),
+        uplinks={LTE: UPLINK_MS},
+    ),
+    Step(
+        177,
         "Airplane mode",
         "airplane",
         "All networks go.",
-        ("hangup", "phone: network lose 103", f"ip -n phone link set {LTE} down"),
+        ("phone: network lose 103", f"ip -n phone link set {LTE} down"),
         {LTE: 0, CLAT: 0, WIFI: 0},
         (),
     ),
@@ -385,7 +430,8 @@ def _write_inputs(phone: Phone, folder: Path) -> None:
     update = re.sub(r'(cid="2018".*?value=")150(")', r"\g<1>300\2", sample, flags=re.DOTALL)
     assert update != sample
     (folder / "update.xml").write_text(update)
-    for name in ("watch", "look"):
+    (folder / "uplink.xml").write_text(UPLINK_XML)
+    for name in ("watch", "look", "sink.py", "upload.py"):
         shutil.copy(HERE / "guest" / name, folder)
 
     # Of the lab's runs, one that moves to Wi-Fi has such a link, too.
@@ -448,6 +494,9 @@ class Story:
         self.received: Times = samples[:, :, 2].astype(np.float64)
         self.window: Times = samples[:, :, 3].astype(np.float64)
         self.watched = self._watched(folder / "watched", start_us)
+        uploaded = np.loadtxt(folder / "uploaded", ndmin=2)
+        self.upload_s: Times = (uploaded[:, 0] - start_us) / 1e6
+        self.uploaded: Times = uploaded[:, 1]
         self.lte = _lte(folder)
         self.judged = [
             Judged(
@@ -503,6 +552,12 @@ class Story:
         begin, end = self._settled(number)
         return float(part[-1] - part[0]) * 8 / (end - begin) / 1e6 if len(part) else 0.0
 
+    def upload_mbps(self, number: int) -> float:
+        """What the server got of the upload once a step has settled."""
+        begin, end = self._settled(number)
+        first, last = np.interp([begin, end], self.upload_s, self.uploaded)
+        return float(last - first) * 8 / (end - begin) / 1e6
+
     def lte_mbps(self, number: int) -> float:
         begin, end = self._settled(number)
         return self.lte.capacity_bytes(int(begin * 1e3), int(end * 1e3)) * 8 / (end - begin) / 1e6
@@ -520,7 +575,12 @@ class Story:
             judged.checks = self._judge(number)
 
     def _judge(self, number: int) -> list[Check]:
-        checks = [*self._knobs(number), *self._queues(number), *self._dumps(number)]
+        checks = [
+            *self._knobs(number),
+            *self._queues(number),
+            *self._dumps(number),
+            self._uplinks(number),
+        ]
         wants: dict[str, Callable[[int], list[Check]]] = {
             "LTE, unidentified": self._fills_lte,
             "Carrier identified": self._governed,
@@ -532,6 +592,8 @@ class Story:
             "Switched on": lambda number: self._governed(number, stock=number - 1),
             "Modem is back": self._wider,
             "SIM swap": self._fills_lte,
+            "Upload": self._fills_uplink,
+            "Uplink held": self._uplink_held,
             "Airplane mode": self._all_off,
         }
         # What is over before it shows in the queue is judged by its knobs.
@@ -609,8 +671,19 @@ class Story:
         return [*checks, Check(f"dumpsys of {who}", _told(wants), _told(got), got == wants)]
 
     def _limit(self, line: str) -> str:
-        """The programs have no say in the buffer."""
-        return line.replace("supersedes", "stays below") if self.phone.programs else line
+        """The programs have no say in the buffer, and their kernel has no drwa_up."""
+        if not self.phone.programs:
+            return line
+        if line.startswith("uplink held"):
+            return f"{line}, not set: no drwa_uplink_target_ms"
+        return line.replace("supersedes", "stays below")
+
+    def _uplinks(self, number: int) -> Check:
+        """What is at the interfaces' roots, as netd reads it from the kernel."""
+        wanted = {} if self.phone.programs else STEPS[number].uplinks
+        found = _UPLINKS.findall(self.judged[number].netd)
+        got = {iface: int(target) for iface, target, root in found if root == "drwa_up"}
+        return Check("uplinks held", _targets(wanted), _targets(got), got == wanted)
 
     def _dumped(self, number: int) -> str:
         """What tells of the kernel's side: netd of its knobs, the policy of the programs' maps."""
@@ -676,6 +749,26 @@ class Story:
                 "goodput", "Mb/s", self.goodput_mbps(number), 0.9 * WIFI_BPS / 1e6, decimals=2
             ),
             Check("rounds of DRWA", "none", str(len(rounds) - 1 or "none"), len(rounds) == 1),
+        ]
+
+    def _fills_uplink(self, number: int) -> list[Check]:
+        return [
+            _at_least("RTT beside the upload", "ms", self.rtt(number), 8 * BASE_RTT_MS),
+            self._uses_uplink(number),
+        ]
+
+    def _uses_uplink(self, number: int) -> Check:
+        upload, link = self.upload_mbps(number), UPLINK_BPS / 1e6
+        return _at_least("upload", "Mb/s", upload, 0.85 * link, decimals=2)
+
+    def _uplink_held(self, number: int) -> list[Check]:
+        """Against the step before; what the programs' kernel cannot is left as it is there."""
+        if self.phone.programs:
+            return self._fills_uplink(number)
+        stock = self.rtt(number - 1)
+        return [
+            _at_most("RTT beside the upload", "ms", self.rtt(number), stock / 5, stock),
+            self._uses_uplink(number),
         ]
 
     def _all_off(self, number: int) -> list[Check]:
@@ -749,6 +842,8 @@ _COUNTED = re.compile(
     r" *queueing delay: p50<(\S+)ms .*\n *RTT without it: p50<(\S+)ms ",
     re.MULTILINE,
 )
+# Netd's line of an interface whose uplink is held, with the kind of its root
+_UPLINKS = re.compile(r"^ *(\S+) uplink=(\d+)ms root=(\w+)", re.MULTILINE)
 # A line of the policy's about an interface
 _LISTED = re.compile(r"^(?!DRWA:)\S+ (?:off:|λ=)", re.MULTILINE)
 
@@ -795,6 +890,10 @@ def _told(knobs: dict[str, tuple[int, int]]) -> str:
         f"{iface} {_lambda(value)}" + (f" in {queue}" if queue else "")
         for iface, (value, queue) in knobs.items()
     )
+
+
+def _targets(targets: dict[str, int]) -> str:
+    return ", ".join(f"{iface} {target} ms" for iface, target in targets.items()) or "none"
 
 
 def _is_lambda(name: str) -> bool:

@@ -48,7 +48,8 @@ echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
 echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
 dumpsys carrier_config 2>/dev/null |
-    grep -E '^Phone Id|mNoSimConfig|drwa_(enabled_bool|uplink_target_ms_int)' | sed 's/^ */carrier=/'
+    grep -E '^Phone Id|mNoSimConfig|drwa_(enabled_bool|uplink_target_ms_int)' |
+    sed 's/^ */carrier=/'
 """
 
 
@@ -412,8 +413,8 @@ def _phone_uplink(wanted: str, dump: list[str]) -> Finding:
         return Finding(
             BAD,
             f"{what}, and netd could not: {refused[0]}",
-            "a root qdisc of the vendor's stays: have its daemon leave the interface alone, or live "
-            "without",
+            "a root qdisc of the vendor's stays: have its daemon leave the interface alone, or "
+            "live without",
         )
     held = re.findall(r"^(\S+) uplink=(\d+)ms", "\n".join(dump), re.MULTILINE)
     now = ", ".join(f"{name} {target} ms" for name, target in held) or "none now"
@@ -439,7 +440,7 @@ def _parted(knobs: list[list[str]]) -> Iterator[Finding]:
 
 
 def _carriers(dump: list[str], name: str) -> dict[str, str]:
-    """A key by SIM slot, "" where it is missing: layers follow each other, and the last one wins."""
+    """A key by SIM slot, "" where it is missing: of its layers, the last one wins."""
     values: dict[str, str] = {}
     slot = None
     for line in dump:

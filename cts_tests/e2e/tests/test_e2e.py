@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 import drwasystem
@@ -48,7 +50,7 @@ def programs_story() -> Story:
 
 def check_step(told: Story, name: str) -> None:
     judged = told.judged[NUMBERS[name]]
-    assert len(judged.checks) >= (9 if name in SHORT else 10)
+    assert len(judged.checks) >= (10 if name in SHORT else 11)
     assert [check for check in judged.checks if not check.passed] == []
 
 
@@ -86,6 +88,23 @@ def _as_stock(told: Story) -> None:
     """As if the kernel took no notice of λ."""
     told.rtt_ms[:] = told.rtt(0)
     told.window[:] = told.window_kb(0) * 1e3
+
+
+def _held(times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    number = NUMBERS["Uplink held"]
+    begin_s, end_s = (story.STEPS[number + more].at_s for more in (0, 1))
+    return np.asarray((times >= begin_s) & (times < end_s))
+
+
+def _as_stock_uplink(told: Story) -> None:
+    """As if the qdisc let all through."""
+    told.rtt_ms[_held(told.probe_s)] = told.rtt(NUMBERS["Upload"])
+
+
+def _starve_upload(told: Story) -> None:
+    """As if the qdisc let next to nothing through."""
+    held = _held(told.upload_s)
+    told.uploaded[held] = told.uploaded[held][0]
 
 
 def _change(iface: str, step: str, after_s: float, value: int) -> Callable[[Story], None]:
@@ -159,7 +178,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Carrier identified", "Wi-Fi", "Back to LTE", "Carrier changes λ"},
     ),
     "no reset when LTE goes": (_change(story.LTE, "LTE goes", 1.0, 0), {"LTE goes"}),
-    "an interface that stays on": (_add(story.LTE, 159.0, 150), {"Airplane mode"}),
+    "an interface that stays on": (_add(story.LTE, 183.0, 150), {"Airplane mode"}),
     "a queue of its own for the stacked interface": (
         _change(f"queue:{story.CLAT}", "Back to LTE", 0.02, 0),
         {"Back to LTE", "Carrier changes λ"},
@@ -169,7 +188,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Carrier identified"},
     ),
     "a queue that is left behind": (
-        _add(f"queue:{story.LTE}", 159.0, 103),
+        _add(f"queue:{story.LTE}", 183.0, 103),
         {"Airplane mode"},
     ),
     "the queue of the former network": (
@@ -195,6 +214,23 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
     "rounds on Wi-Fi": (_add(f"rounds:{story.WIFI}", 50.0, 10**6), {"LTE goes"}),
     "a write on Wi-Fi": (_says("SIM swap", "- rmnet0 λ", "- wlan0 λ"), {"SIM swap"}),
     "an error of netd's": (_says("Back to LTE", "errors: 0", "errors: 1"), {"Back to LTE"}),
+    "an uplink that is held without effect": (_as_stock_uplink, {"Uplink held"}),
+    "an upload that is starved": (_starve_upload, {"Uplink held"}),
+    "an uplink that netd does not hold": (
+        _netd_says("Uplink held", "uplink=20ms", "uplink=0ms"),
+        {"Uplink held"},
+    ),
+    "an uplink that is held already": (
+        _netd_says("Upload", "DrwaUplink", "DrwaUplink\n    rmnet0 uplink=20ms root=drwa_up 6d00:"),
+        {"Upload"},
+    ),
+    "an uplink that stays held": (
+        _netd_says(
+            "Airplane mode", "DrwaUplink", "DrwaUplink\n    rmnet0 uplink=20ms root=drwa_up 6d00:"
+        ),
+        {"Airplane mode"},
+    ),
+    "no word of the uplink": (_says("Uplink held", "uplink held to 20 ms", ""), {"Uplink held"}),
     "a network that stays": (
         _says("Airplane mode", "Events without", f"{story.LTE} off: carrier 1\nEvents without"),
         {"Airplane mode"},

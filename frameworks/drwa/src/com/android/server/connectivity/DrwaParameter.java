@@ -184,11 +184,13 @@ final class DrwaParameter {
             final boolean lacks = error == ENOENT && exists(iface);
             return lacks ? mLacking : DrwaKnobs.Result.NO_INTERFACE;
         }
-        mLog.onError("Cannot " + what + " " + mName + " of " + iface, e);
+        final String problem = "Cannot " + what + " " + mName + " of " + iface;
         if (error == EBUSY) {
+            mLog.onRefused(problem, e);
             mValues.remove(iface);
             return DrwaKnobs.Result.BUSY;
         }
+        mLog.onError(problem, e);
         // netd may have written before it failed, and the interface may go before the next try
         mValues.put(iface, UNKNOWN);
         return mFailed;

@@ -45,6 +45,13 @@ final class DrwaWriteLog {
         mLog.log(what);
     }
 
+    /** Of what somebody else has a right to refuse. */
+    void onRefused(@NonNull String what, @NonNull Exception e) {
+        final String message = what + ": " + e;
+        Log.i(TAG, message);
+        mLog.log(message);
+    }
+
     void onError(@NonNull String what, @NonNull Exception e) {
         mErrors++;
         final String message = what + ": " + e;
