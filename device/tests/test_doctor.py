@@ -154,10 +154,10 @@ def test_modules_from_source_where_google_has_some(world: World) -> None:
     assert bad(world) == []
 
 
-def test_the_six_modules_end_the_build(world: World) -> None:
+def test_the_seven_modules_end_the_build(world: World) -> None:
     netd_seen_twice(world)
     twice = [each for each in bad(world) if "is defined twice" in each["what"]]
-    assert len(twice) == 6
+    assert len(twice) == 7
     assert "Android.bp files, " not in world.drwa("doctor").out
 
 

@@ -18,13 +18,14 @@ TOP = Path(__file__).resolve().parents[2]
 RELEASES = trees.releases()["releases"]
 IN_NETD = "system/netd/server/drwa"
 IN_CONNECTIVITY = "packages/modules/Connectivity/drwa"
-SIX = [
+SEVEN = [
     "drwactl",
     "libnetd_drwa",
     "netd_drwa_controller_fuzzer",
     "netd_drwa_fuzzer_defaults",
     "netd_drwa_sockets_fuzzer",
     "netd_drwa_test",
+    "netd_drwa_uplink_fuzzer",
 ]
 PRIVATE = 'package {\n    default_visibility: ["//visibility:private"],\n}\n'
 LICENSED = 'package {\n    default_applicable_licenses: ["Android-Apache-2.0"],\n}\n'
@@ -101,13 +102,13 @@ def test_repository(reader: Reader, repository: Path, tree: Path, release: str, 
     assert re.search(r" [1-9]\d* modules of DRWA's", result.summary)
 
 
-def test_six_modules_twice(reader: Reader, repository: Path, tree: Path) -> None:
+def test_seven_modules_twice(reader: Reader, repository: Path, tree: Path) -> None:
     """The files that netd's series is made of, seen beside what it adds."""
     copy(repository, tree, netd=True)
     (tree / PLACE / "netd_patches/.find-ignore").unlink(missing_ok=True)
     found = problems(reader, tree)
     twice = [text.split()[1] for text in found if "is defined twice" in text]
-    assert twice == SIX
+    assert twice == SEVEN
     (invisible,) = (text for text in found if "is defined twice" not in text)
     assert "names system_netd_license, which system/netd/Android.bp makes invisible" in invisible
 
