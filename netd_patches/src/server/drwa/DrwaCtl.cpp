@@ -164,7 +164,7 @@ Json::Value textOrNull(const std::string& text) {
 
 Json::Value toJson(const DrwaUpStats& stats) {
     Json::Value value;
-    value["rate_bps"] = Json::UInt64{8 * stats.rateBps};
+    value["rate_bps"] = Json::UInt64{8 * stats.rate};
     value["window_bytes"] = stats.windowBytes;
     value["in_flight_bytes"] = stats.inFlightBytes;
     value["delay_us"] = stats.delayUs;

@@ -82,7 +82,7 @@ std::string toString(const DrwaUpStats& stats) {
     return StringPrintf(
             "rate=%.2fMb/s window=%uB inFlight=%uB delay=%.1fms rtt=%.1fms phase=%s "
             "marks=%u answers=%u drains=%u jumps=%u opened=%u early=%u shorts=%u",
-            8 * stats.rateBps / 1e6, stats.windowBytes, stats.inFlightBytes, stats.delayUs / 1e3,
+            8 * stats.rate / 1e6, stats.windowBytes, stats.inFlightBytes, stats.delayUs / 1e3,
             stats.ageUs / 1e3, phaseText(stats.phase).c_str(), stats.marks, stats.answers,
             stats.drains, stats.jumps, stats.opened, stats.early, stats.shorts);
 }

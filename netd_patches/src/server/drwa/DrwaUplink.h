@@ -41,7 +41,7 @@ namespace net {
 // begins with. What a kernel does not tell is 0.
 struct DrwaUpStats {
     // What leaves the modem, in bytes per second.
-    uint64_t rateBps;
+    uint64_t rate;
     // How much may be released that is not known to have left the modem, and how much is.
     uint32_t windowBytes;
     uint32_t inFlightBytes;

@@ -307,7 +307,7 @@ TEST_F(DrwaUplinkTest, StatesOfAllButTheLoopback) {
 
 TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
     EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
-    DrwaUpStats stats = {.rateBps = 625000,
+    DrwaUpStats stats = {.rate = 625000,
                          .windowBytes = 30000,
                          .inFlightBytes = 20000,
                          .delayUs = 12345,
@@ -332,7 +332,7 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
         auto states = mUplink.getStates({"rmnet0"});
         ASSERT_TRUE(states.ok());
         const DrwaUpStats& read = states->at(0).queues.at(0);
-        EXPECT_EQ(read.rateBps, size >= 4 ? 625000u : 0u);
+        EXPECT_EQ(read.rate, size >= 4 ? 625000u : 0u);
         EXPECT_EQ(read.windowBytes, size >= 12 ? 30000u : 0u);
         EXPECT_EQ(read.shorts, size >= 60 ? 8u : 0u);
     }
