@@ -6,7 +6,8 @@ import socket
 import time
 from pathlib import Path
 
-PORT = 5002
+# None of the agent's
+PORT = 5300
 INTERVAL_S = 0.25
 
 with (

@@ -5,7 +5,7 @@
 import socket
 import time
 
-SERVER = ("10.0.1.1", 5002)
+SERVER = ("10.0.1.1", 5300)
 
 
 def connect() -> socket.socket:
