@@ -130,8 +130,8 @@ final class DrwaUplink {
     }
 
     private DrwaKnobs.Result set(String iface, int targetMs) {
-        if (targetMs != OFF && mRefused.getOrDefault(iface, OFF) == targetMs)
-            return DrwaKnobs.Result.BUSY;
+        final Integer refused = mRefused.get(iface);
+        if (refused != null && refused == targetMs) return DrwaKnobs.Result.BUSY;
         mRefused.remove(iface);
         final DrwaKnobs.Result result = mTarget.set(iface, targetMs, describe(targetMs));
         if (result == DrwaKnobs.Result.BUSY) mRefused.put(iface, targetMs);
