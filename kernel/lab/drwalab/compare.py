@@ -28,6 +28,7 @@ LINK_KEYS = (
     "flows",
     "flow_gap_s",
     "duration_s",
+    "initcwnd",
     "loss",
     "uplink_loss",
     "reorder",
@@ -343,6 +344,8 @@ def link_label(result: Result) -> str:
         parts.append(f"reader {c['reader']}")
     if c.get("sockets"):
         parts.append(c["sockets"])
+    if c.get("initcwnd"):
+        parts.append(f"initial window of {c['initcwnd']} segments")
     if c.get("upload"):
         parts.append(_uploads_label(c))
     if c.get("objects"):

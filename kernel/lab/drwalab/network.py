@@ -165,6 +165,11 @@ def setup_script(spec: RunSpec) -> str:
             f"put phone /proc/sys/net/ipv4/tcp_fastopen {0x1 | 0x4}",
             f"put server /proc/sys/net/ipv4/tcp_fastopen {0x2 | 0x200 | 0x400}",
         ]
+    if spec.initcwnd:
+        route = ("fd00:1::2", " -6") if spec.ipv6 else ("10.0.1.2", "")
+        lines.append(
+            f"ip -n server{route[1]} route change default via {route[0]} initcwnd {spec.initcwnd}"
+        )
     if spec.has_second_link:
         lines.append(_SECOND_LINK)
     if spec.second and spec.behind_modem:
@@ -248,6 +253,7 @@ def agent_spec(spec: RunSpec) -> str:
         f"probe_us {spec.probe_us}",
         " ".join(["reader", spec.reader.kind, *map(str, spec.reader.numbers)]),
         f"cc {spec.cc}",
+        *([f"pace_bytes {spec.shape_bps // 8}"] if spec.shape_bps else []),
         *_objects(spec),
         _link("down", spec.down),
     ]

@@ -225,6 +225,8 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "tso": spec.tso,
         "upload_tso": spec.upload_tso,
         "ipv6": spec.ipv6,
+        "shape_bps": spec.shape_bps or None,
+        "initcwnd": spec.initcwnd or None,
     }
 
 

@@ -44,6 +44,8 @@ MAX_ACK_THIN = 1000
 MAX_NEIGHBOURS = 8
 MAX_UPLOADS = 32
 MAX_CLOCK_PPM = 10_000
+# What the server may begin with, in segments.
+MAX_INITCWND = 100
 MAX_CLOCK_TICK_MS = 1000
 # Their steps, in lablink.
 MAX_CLOCK_STEPS = 16
@@ -294,6 +296,9 @@ class RunSpec:
     tso: bool
     upload_tso: bool
     ipv6: bool
+    # How the server sends: at most so fast, and first so many segments; 0 leaves it to the kernel.
+    shape_bps: int
+    initcwnd: int
     seed: int
     pcap_dir: Path | None = None
 
@@ -334,6 +339,8 @@ class RunSpec:
             promotion=None,
             flows=0,
             flow_gap_us=0,
+            shape_bps=0,
+            initcwnd=0,
             reader=Reader(DEFAULTS["reader"]),
             sockets=_PLAIN_SOCKETS,
             uploads=0,
@@ -365,6 +372,8 @@ class RunSpec:
             parts[0] += f" λ={units.show_hundredths(self.lambda_hundredths)}"
         if self.scheme.limits and not self.scheme.default_limits:
             parts.append(f"limits {self.scheme.limits}")
+        if self.shape_bps:
+            parts.append(f"shaped {units.show_rate(self.shape_bps)}")
         if self.cc != DEFAULTS["cc"]:
             parts.append(self.cc)
         if self.aqm:
@@ -430,6 +439,10 @@ class RunSpec:
             words += ["--clock-tick", units.show_time(self.clock.tick_ms * 1000)]
         if self.gro_us is not None:
             words += ["--gro", units.show_time(self.gro_us)]
+        if self.shape_bps:
+            words += ["--shape", units.show_rate(self.shape_bps)]
+        if self.initcwnd:
+            words += ["--initcwnd", str(self.initcwnd)]
         flags = {
             "--tso": self.tso,
             "--upload-tso": self.upload_tso,
@@ -556,6 +569,8 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         tso=bool(options.get("tso")),
         upload_tso=bool(options.get("upload-tso")),
         ipv6=bool(options.get("ipv6")),
+        shape_bps=_shape(options),
+        initcwnd=options.whole("initcwnd", 1, MAX_INITCWND) if options.given("initcwnd") else 0,
         seed=options.whole("seed", 0, (1 << 64) - 1),
     )
     if found.idle:
@@ -745,6 +760,16 @@ def _clock(options: _Options) -> Clock:
     if rest or not 1 <= ms <= MAX_CLOCK_TICK_MS:
         raise SpecError(f"--clock-tick: has to be a whole number from 1 to {MAX_CLOCK_TICK_MS} ms")
     return Clock(ppm, ms)
+
+
+def _shape(options: _Options) -> int:
+    if not options.given("shape"):
+        return 0
+    rate = options.positive("shape", units.parse_rate_bps)
+    # The kernel takes it as a 32-bit number of bytes per second.
+    if not 8 <= rate < 8 << 32:
+        raise SpecError(f"--shape: '{options.get('shape')}' is out of 8bit to 34gbit")
+    return rate
 
 
 def _objects(texts: list[str]) -> tuple[int, ...]:

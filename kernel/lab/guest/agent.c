@@ -258,6 +258,7 @@ static struct {
 	char second_device[IFNAMSIZ];
 	bool gro;
 	int rcvbuf, window_clamp, mss;
+	unsigned int pace_bytes;	/* per second, of each of the server's connections */
 	char cc[32], phone_cc[32], child[512], phone_child[512];
 	struct transfer upload[MAX_UPLOADS];
 	int uploads;
@@ -431,7 +432,12 @@ static void serve_with(struct conn *c, const char *ns, enum kind kind, int port,
 
 static void serve(const char *ns, enum kind kind, int port)
 {
-	serve_with(calloc(1, sizeof(struct conn)), ns, kind, port, spec.cc);
+	struct conn *c = calloc(1, sizeof(*c));
+
+	serve_with(c, ns, kind, port, spec.cc);
+	/* What it accepts inherits it. */
+	if (!strcmp(ns, "server") && !is_udp(kind))
+		set_option(c->fd, SOL_SOCKET, SO_MAX_PACING_RATE, spec.pace_bytes);
 }
 
 static int local_port(int fd, bool peer)
@@ -468,8 +474,10 @@ static void connect_over(const char *device, struct conn *c, enum kind kind, int
 		bind_to_device(c->fd, device);
 	if (kind == UPLOAD_SENDER)
 		set_cc(c->fd, spec.phone_cc);
-	if (kind == BULK_SENDER)
+	if (kind == BULK_SENDER) {
 		set_cc(c->fd, spec.cc);
+		set_option(c->fd, SOL_SOCKET, SO_MAX_PACING_RATE, spec.pace_bytes);
+	}
 	if (kind == BULK_READER)
 		set_reader_options(c->fd);
 	if (c->neighbour && c->neighbour->kind == NEIGHBOUR_TCP)
@@ -1903,6 +1911,8 @@ static void parse_spec(const char *path)
 			spec.opaque_probes = true;
 		else if (!strcmp(line, "phone_child"))
 			snprintf(spec.phone_child, sizeof(spec.phone_child), "%s", value);
+		else if (!strcmp(line, "pace_bytes"))
+			spec.pace_bytes = strtoul(value, NULL, 10);
 		else if (!strcmp(line, "object") && spec.sizes < MAX_SIZES)
 			spec.size[spec.sizes++] = strtoull(value, NULL, 10);
 		else if (!strcmp(line, "request"))

@@ -103,3 +103,20 @@ def test_small_reads(run: Run) -> None:
     # Segments of 1448 bytes.
     assert small["reads"] > 12 * fast["reads"]
     assert small["goodput_mbps"] == pytest.approx(fast["goodput_mbps"], rel=0.01)
+
+
+def test_shaped_server(run: Run) -> None:
+    """Its downloads and objects leave at that rate, whatever the link could carry."""
+    shaped = run("stock", rate="10mbit", duration="5s", shape="2mbit")
+    assert 1.7 <= shaped["goodput_mbps"] <= 2.0
+    assert shaped["rtt_ms"]["p95"] < 60
+
+
+def test_initial_window(run: Run) -> None:
+    """64 kB are 45 segments: three round trips from 10 on, one more from 3 on."""
+    load = {"rate": "100mbit", "base_rtt": "100ms", "flows": "0", "object": ["64kB"]}
+    ten, three = (
+        run("stock", duration="5s", **load, **more)["objects"]["mean_fct_ms"]
+        for more in ({}, {"initcwnd": "3"})
+    )
+    assert 90 < three - ten < 130
