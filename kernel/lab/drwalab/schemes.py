@@ -11,6 +11,7 @@ from drwalab import units
 Limits = tuple[int, int, int]
 
 STOCK_RMEM: Limits = (4096, 131072, 16 << 20)
+# The least minimum that the kernel takes; some that Android shipped are 2 to 4 bytes below it.
 STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {
@@ -92,7 +93,9 @@ def _named() -> dict[str, Scheme]:
     }
     for name, entry in tomllib.loads(path.read_text()).items():
         wmem = tuple(entry["wmem"]) if "wmem" in entry else None
-        schemes[name] = Scheme(name, f"static {name}", tuple(entry["rmem"]), wmem)
+        least, default, most = entry["rmem"]
+        rmem = (max(STATIC_MIN, least), default, most)
+        schemes[name] = Scheme(name, f"static {name}", rmem, wmem)
     for name, default_lambda in DEFAULT_LAMBDA_HUNDREDTHS.items():
         plain = Scheme(name, name, STOCK_RMEM, None, default_lambda)
         schemes[name] = plain.under(schemes[DEFAULT_LIMITS[name]])
