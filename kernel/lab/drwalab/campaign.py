@@ -397,7 +397,7 @@ def document(rows: Sequence[Row], line: str, took_s: float, table: Table) -> str
     return "\n".join(parts)
 
 
-def _on(case: Case, line: str) -> Case:
+def on_line(case: Case, line: str) -> Case:
     """The case on this kernel line.
 
     What the law has no part in runs on the kernel without it, which does the same (test_off.py),
@@ -413,7 +413,8 @@ def _on(case: Case, line: str) -> Case:
     skipped = list(case.skipped)
     if len(specs) < len(case.specs):
         skipped.append(f"GRO: the lab's links have none in {line}")
-    return replace(case, specs=specs, skipped=skipped)
+    labels = {on(one): label for one, label in case.labels.items()}
+    return replace(case, specs=specs, skipped=skipped, labels=labels)
 
 
 def _choose(rows: Sequence[str], line: str, recorded: Path | None, table: Table) -> list[Case]:
@@ -426,7 +427,7 @@ def _choose(rows: Sequence[str], line: str, recorded: Path | None, table: Table)
         if row not in names:
             raise SpecError(f"--row: '{row}' is unknown: choose from {', '.join(names)}")
     chosen = [name for row, name in names.items() if not rows or row in rows]
-    return [_on(case, line) for case in cases.choose(chosen, recorded)]
+    return [on_line(case, line) for case in cases.choose(chosen, recorded)]
 
 
 def campaign(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Named lists of runs: the paper's figures and the known defects (kernel/lab/cases.toml)."""
+"""Named lists of runs: known defects and targets (cases.toml), and figures (literature.toml)."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 from drwalab import ltelink, output, spec, units
-from drwalab.ltelink import LTE, Radio
-from drwalab.nrlink import NR
+from drwalab.ltelink import Radio
+from drwalab.radios import RADIOS
 from drwalab.results import Result
 from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec, SpecError
@@ -25,16 +25,17 @@ TRACES_OPTION = typer.Option(
     "them.",
 )
 
-CASES = Path(__file__).resolve().parents[1] / "cases.toml"
+LAB = Path(__file__).resolve().parents[1]
+CASES = tuple(LAB / f"{name}.toml" for name in ("cases", "literature"))
 
 # Generated links, by what stands before the colon and the seed.
-_GENERATED = {"generated": LTE, "generated-nr": NR}
+_GENERATED = {"generated": RADIOS["lte"]} | {f"generated-{k}": v for k, v in RADIOS.items()}
 
 # Options that are traces, and how recorded ones of them end.
 _TRACES = {"trace": ".down", "uplink-trace": ".up"}
 
 # Options that are lists by themselves; any other list is a choice of values.
-_LISTS = ("event", "object", "neighbour")
+LISTS = ("event", "object", "neighbour")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Case:
     specs: list[RunSpec]
     # What of the case cannot run here, and why.
     skipped: list[str]
+    # What their parts call the links, where they do.
+    labels: dict[RunSpec, str]
 
 
 def load(recorded: Path | None = None) -> dict[str, Case]:
@@ -64,7 +67,7 @@ def choose(names: Sequence[str], recorded: Path | None = None) -> list[Case]:
 
 
 def _table() -> dict[str, Any]:
-    return tomllib.loads(CASES.read_text())
+    return {k: v for path in CASES for k, v in tomllib.loads(path.read_text()).items()}
 
 
 def record(case: Case, found: Sequence[Result], took_s: float) -> str:
@@ -88,12 +91,16 @@ def _provenance(result: Result) -> Any:
 def _case(name: str, entry: Mapping[str, Any], recorded: Path | None) -> Case:
     skipped: list[str] = []
     specs: list[RunSpec] = []
+    labels: dict[RunSpec, str] = {}
     for part in entry["parts"]:
+        label, before = part.pop("label", None), len(specs)
         values = {key: _choices(key, value) for key, value in part.items()}
         for key, suffix in _TRACES.items():
             if key in values:
                 values[key] = _traces(values, key, suffix, recorded, skipped)
         specs += _expand(values)
+        if label:
+            labels |= dict.fromkeys(specs[before:], label)
     about = " ".join(entry["about"].split())
     return Case(
         name,
@@ -102,12 +109,13 @@ def _case(name: str, entry: Mapping[str, Any], recorded: Path | None) -> Case:
         bool(entry.get("means")),
         specs,
         list(dict.fromkeys(skipped)),
+        labels,
     )
 
 
 def _choices(key: str, value: Any) -> list[Any]:
     """The values that an option is given in turn."""
-    if key in _LISTS:
+    if key in LISTS:
         return value if any(isinstance(one, list) for one in value) else [value]
     return value if isinstance(value, list) else [value]
 

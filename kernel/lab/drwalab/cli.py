@@ -20,9 +20,10 @@ from drwalab.campaign import campaign
 from drwalab.cost import cost
 from drwalab.demo import demo
 from drwalab.kernels import kernel_app
+from drwalab.literature import literature
 from drwalab.machine import machine
-from drwalab.nrlink import NR
 from drwalab.picture import picture
+from drwalab.radios import RADIOS
 from drwalab.report import report
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
 from drwalab.symbols import symbols
@@ -36,6 +37,7 @@ app.add_typer(trace_app, name="trace")
 app.command()(campaign)
 app.command()(cost)
 app.command()(demo)
+app.command()(literature)
 app.command()(machine)
 app.command()(report)
 app.command()(picture)
@@ -454,6 +456,18 @@ def run(
             "Seed of all randomness in the guest; the same seed, the same bytes.", "N", "--seed"
         ),
     ] = None,
+    shape: Annotated[
+        str | None,
+        _option("Each of the server's connections sends at most at this rate.", "RATE", "--shape"),
+    ] = None,
+    initcwnd: Annotated[
+        str | None,
+        _option(
+            "Segments that the server sends before the first ACK: today 10, before Linux 2.6.39 3.",
+            "N",
+            "--initcwnd",
+        ),
+    ] = None,
     json: Json = None,
     pcap: Annotated[
         str | None,
@@ -523,6 +537,8 @@ def run(
         "ipv6": ipv6,
         "unpatched": unpatched,
         "seed": seed,
+        "shape": shape,
+        "initcwnd": initcwnd,
     }
     with errors.reported():
         ups: list[str | None] = [*uplink_scheme] if uplink_scheme else [None]
@@ -661,11 +677,19 @@ def trace_generate(
         str, typer.Option(metavar="TIME", help="Length of the trace, in whole seconds.")
     ] = "60s",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Another seed, another link.")] = 1,
-    nr: Annotated[
-        bool, typer.Option("--nr", help="An NR-like link of 300 Mb/s in the mean, to 1 Gb/s.")
-    ] = False,
+    radio: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Kind of link, with its mean rate: "
+            + ", ".join(f"{r.name} ({r.mean_mbps:g} Mb/s)" for r in RADIOS.values())
+            + ".",
+        ),
+    ] = "lte",
 ) -> None:
-    """Write an LTE-like downlink of 10 Mb/s in the mean, in mahimahi's format."""
+    """Write a generated downlink in mahimahi's format."""
+    if radio not in RADIOS:
+        errors.fail(f"--radio: '{radio}' is unknown: choose from {', '.join(RADIOS)}")
     try:
         seconds, rest = divmod(units.parse_time_us(duration), 1_000_000)
         if rest or not seconds:
@@ -674,7 +698,7 @@ def trace_generate(
         errors.fail(f"--duration: {e}")
     if problem := output.check_writable(file):
         errors.fail(problem)
-    ltelink.write_trace(file, seed, seconds, NR if nr else ltelink.LTE)
+    ltelink.write_trace(file, seed, seconds, RADIOS[radio])
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ def test_rate(seed: int) -> None:
 
 def test_a_trace_that_the_guest_can_hold(lab: Lab, tmp_path: Path) -> None:
     path = tmp_path / "nr.down"
-    assert lab("trace generate --nr --duration 20s", str(path)).code == 0
+    assert lab("trace generate --radio nr --duration 20s", str(path)).code == 0
     link = traces.load(path)
     assert link.mean_bps == pytest.approx(300e6, rel=0.01)
     # A minute at 1 Gb/s would fit, too.

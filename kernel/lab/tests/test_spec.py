@@ -95,6 +95,7 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
     idle = spec.parse("idle", link)
     assert (idle.flows, idle.events[0].what, idle.duration_us) == (0, "rate", 20_000_000)
     loads: list[dict[str, object]] = [
+        {"shape": "4mbit", "initcwnd": "3"},
         {"flows": "5", "flow-gap": "1s", "reader": "small:100B", "rcvbuf": "64kB", "seed": "7"},
         {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
@@ -167,6 +168,8 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "keep-alive": True,
         "upload": True,
         "ipv6": True,
+        "shape": "800kbit",
+        "initcwnd": "3",
         "lambda": "2.5",
         "limits": "static:100kB",
         "seed": "7",
@@ -220,7 +223,7 @@ def test_cases_have_the_runs_they_promise() -> None:
     assert {(r.down.rate_bps, r.base_rtt_us) for r in law} == {
         (rate, base) for rate in (2 * 10**6, 4 * 10**6, 2 * 10**7) for base in (100_000, 200_000)
     }
-    assert len({r.scheme.name for r in known["paper-fig9"].specs}) == 7
+    assert len({r.scheme.name for r in known["paper-fig9"].specs}) == 8
     steps = known["b04-rtt-steps"].specs
     assert {str(run.events[0]) for run in steps} == {
         f"20s base-rtt={ms}ms" for ms in (60, 150, 300)
@@ -296,6 +299,8 @@ WRONG = [
     ("--scheme stock --rate 1mbit --event '1s timestamps=no'", "'no' is neither off nor on"),
     ("--scheme stock --rate 1mbit --gro 1", "--gro: '1' is not a number with a unit"),
     ("--scheme stock --rate 1mbit --kernel 5.10 --gro 1ms", "--gro: the lab's links have none"),
+    ("--scheme stock --rate 1mbit --shape 35gbit", "--shape: '35gbit' is out of 8bit to 34gbit"),
+    ("--scheme stock --rate 1mbit --initcwnd 0", "--initcwnd: '0' is not a whole number from 1"),
     ("--scheme stock --rate 1mbit --tso --loss 1%", "--tso: not with --loss, --duplicate or"),
     ("--scheme stock --rate 1mbit --cc fast", "--cc: 'fast' is unknown: choose from cubic, bbr"),
     ("--scheme stock --rate 1mbit --aqm red", "--aqm: 'red' is unknown: choose from codel"),
