@@ -9,13 +9,14 @@ NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-
 	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
 # What the tests run, beside the linters
-TESTED_WITH := aapt android-framework-res checkpolicy clang golang-github-google-blueprint-dev kati kmod \
+TESTED_WITH := aapt android-framework-res checkpolicy chromium chromium-driver clang golang-github-google-blueprint-dev kati kmod \
 	libbpf-dev libclang-rt-dev m4 secilc setools valgrind $(NETD_PACKAGES)
 
-.PHONY: help demo e2e test test-all test-lines test-arch mutate lint kernels other-kernels packages clean
+.PHONY: help demo report e2e test test-all test-lines test-arch mutate lint kernels other-kernels packages clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
+	@echo 'make report [TRACES=FOLDER] [FULL=1]  gains, costs, peers, papers'"'"' figures: out/report.html'
 	@echo 'make e2e                the whole chain, from a carrier'"'"'s XML to packets: out/e2e.html'
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 16'
@@ -29,6 +30,11 @@ help:
 demo: packages
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
+
+report: packages
+	@kernel/lab/packages clang libbpf-dev
+	@for flavour in base drwa bpf module; do $(LAB) kernel build --kernel 6.12 --flavour $$flavour || exit; done
+	@$(LAB) evidence $(if $(TRACES),--traces '$(TRACES)') $(if $(FULL),--full)
 
 e2e: packages
 	@kernel/lab/packages clang maven openjdk-17-jdk-headless $(NETD_PACKAGES)

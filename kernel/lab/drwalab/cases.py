@@ -26,7 +26,7 @@ TRACES_OPTION = typer.Option(
 )
 
 LAB = Path(__file__).resolve().parents[1]
-CASES = tuple(LAB / f"{name}.toml" for name in ("cases", "literature"))
+CASES = tuple(LAB / f"{name}.toml" for name in ("cases", "literature", "evidence"))
 
 # Generated links, by what stands before the colon and the seed.
 _GENERATED = {"generated": RADIOS["lte"]} | {f"generated-{k}": v for k, v in RADIOS.items()}

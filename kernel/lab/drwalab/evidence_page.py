@@ -1,0 +1,809 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`lab evidence`: the page of all evidence, one table for each question that a reader has."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import log10
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drwalab import cases, errors, evidence, literature, output, report
+from drwalab.evidence import (
+    BINDINGS,
+    CLASSIC,
+    COMPANY,
+    FETCH,
+    GOODPUT,
+    LAW,
+    P95,
+    PEERS,
+    SEGMENTS,
+    SHARE,
+    STOCK,
+    SWEEP,
+    VIDEO,
+    WEB,
+    Book,
+    Pairs,
+    Run,
+    Spread,
+)
+from drwalab.literature import MEASURES, Number, Repeated
+from drwalab.style import Style
+
+# Of the regressions, the page tells so many.
+WORST = 25
+RESULTS = cases.LAB / "results"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number with what stands below it, and the runs that it comes from."""
+
+    text: str
+    below: str = ""
+    runs: tuple[int, ...] = ()
+    mark: str = ""
+
+
+@dataclass
+class Row:
+    heads: list[str]
+    cells: list[Cell]
+    # What the filters go by: who it is about, and over which kind of link.
+    player: str = ""
+    link: str = ""
+
+    @property
+    def subject(self) -> bool:
+        return self.player == LAW
+
+
+@dataclass
+class Table:
+    heads: list[str]
+    columns: list[tuple[str, str]]
+    rows: list[Row] = field(default_factory=list)
+
+
+@dataclass
+class Section:
+    title: str
+    answer: str
+    table: Table
+    note: str = ""
+    plot: str = ""
+
+
+class Commands:
+    """The commands of all runs that a cell refers to, each once."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+
+    def of(self, commands: Sequence[str]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(self._index.setdefault(c, len(self._index)) for c in commands))
+
+    def runs(self, pairs: Pairs) -> tuple[int, ...]:
+        return self.of([run.command for pair in pairs for run in pair])
+
+    @property
+    def all(self) -> list[str]:
+        return list(self._index)
+
+
+_NAMES = {
+    "bbr": "BBR sender",
+    "vegas": "Vegas sender",
+    "westwood": "Westwood+ sender",
+    "reno": "NewReno sender",
+    "bic": "BIC sender",
+    "htcp": "H-TCP sender",
+    "highspeed": "HSTCP sender",
+    "codel": "CoDel in the router",
+    "fq_codel": "FQ-CoDel in the router",
+    "pie": "PIE in the router",
+}
+
+
+def person(player: str) -> str:
+    """A player's name for people; a receiver with Linux's own window goes without saying."""
+    receiver, *rest = player.split(", ")
+    words = [_NAMES.get(word) or word.replace("shaped", "sender shaped to") for word in rest]
+    if receiver != STOCK or not words:
+        if receiver == LAW:
+            receiver = "drwa (default)"
+        receiver = receiver.removesuffix(" λ=1.25").replace("static ", "limit ")
+        words.insert(0, receiver)
+    return ", ".join(words)
+
+
+def percent(value: float) -> str:
+    return f"{value * 100:.1f} %"
+
+
+def _spread_cell(spread: Spread | None, runs: tuple[int, ...], times: bool = False) -> Cell:
+    if spread is None:
+        return Cell("–")
+    show = (lambda x: f"{x:.2f}×") if times else percent
+    below = ""
+    if spread.count > 1 and spread.low != spread.high:
+        low, high = (f"{x:.2f}" if times else f"{x * 100:.1f}" for x in (spread.low, spread.high))
+        below = f"{low} to {high}"
+    return Cell(show(spread.mean), below, runs)
+
+
+# --- The sections
+
+
+def _gains(book: Book, commands: Commands) -> Section:
+    table = Table(
+        ["Link", "Who"],
+        [
+            ("Goodput", "of stock’s"),
+            ("RTT p95", "of the idle link’s"),
+            ("RTT mean", "of the idle link’s"),
+            ("RPM", "round trips a minute"),
+            ("RTT p95", "of stock’s"),
+            ("Web fetch", "time, of stock’s"),
+            ("Video segment", "time, of stock’s"),
+        ],
+    )
+    web = evidence.peers_of(book.of(WEB))
+    video = evidence.peers_of(book.of(VIDEO))
+    for label, players in evidence.peers_of(book.of(*PEERS)).items():
+        for who, pairs in players.items():
+            runs = commands.runs(pairs)
+            row = Row([label, person(who)], [], who, label)
+            row.cells = [
+                _spread_cell(evidence.ratio_of(pairs, GOODPUT), runs),
+                _spread_cell(evidence.idle_of(pairs, "p95"), runs, times=True),
+                _spread_cell(evidence.idle_of(pairs, "mean"), runs, times=True),
+                _rpm_cell(pairs, runs),
+                _inverse_cell(evidence.ratio_of(pairs, P95), runs),
+            ]
+            for other, quantity in ((web, FETCH), (video, SEGMENTS)):
+                there = other.get(label, {}).get(who, [])
+                spread = evidence.ratio_of(there, quantity)
+                row.cells.append(_inverse_cell(spread, commands.runs(there)))
+            table.rows.append(row)
+    return Section(
+        "What do I gain?",
+        gain_sentence(book),
+        table,
+        "Each number is the geometric mean over the links of a kind, and below it the 95 % "
+        "confidence interval over their seeds. The idle link is the same radio with nothing on "
+        "it but probes: no load can be shorter. RPM is responsiveness under working conditions, as "
+        "draft-ietf-ippm-responsiveness has it, of round trips of one packet, without TLS and "
+        "HTTP. Web: objects of 8 to 64 kB beside the download; video: segments of 2 MB.",
+        "frontier",
+    )
+
+
+def _rpm_cell(pairs: Pairs, runs: tuple[int, ...]) -> Cell:
+    spread = Spread.of([value for run, _ in pairs if (value := evidence.rpm(run.result))])
+    if spread is None:
+        return Cell("–")
+    below = f"{spread.low:.0f} to {spread.high:.0f}" if spread.count > 1 else ""
+    return Cell(f"{spread.mean:.0f}", below, runs)
+
+
+def _inverse_cell(spread: Spread | None, runs: tuple[int, ...]) -> Cell:
+    """Of speeds, the times."""
+    if spread is None:
+        return Cell("–")
+    turned = Spread(1 / spread.mean, 1 / spread.high, 1 / spread.low, spread.count)
+    return _spread_cell(turned, runs)
+
+
+def law_pairs(book: Book) -> Pairs:
+    """The law's and stock's runs on all links of the first question."""
+    peers = evidence.peers_of(book.of(*PEERS))
+    return [pair for players in peers.values() for pair in players.get(LAW, [])]
+
+
+def gain_sentence(book: Book) -> str:
+    pairs = law_pairs(book)
+    goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.ratio_of(pairs, P95)
+    idle = evidence.idle_of(pairs, "p95")
+    if goodput is None or p95 is None or idle is None:
+        return "No link was run."
+    return (
+        f"On {len(pairs)} links, the default law keeps {percent(goodput.mean)} of stock’s goodput "
+        f"at {percent(1 / p95.mean)} of its p95 RTT, which is {idle.mean:.1f} times that of the "
+        "idle link."
+    )
+
+
+def _costs(book: Book, commands: Commands) -> Section:
+    table = Table(
+        ["Situation", "What"],
+        [("Mean", "of stock’s"), ("Worst", "of stock’s"), ("Links", ""), ("Worst link", "")],
+    )
+    by_case: dict[str, list[evidence.Loss]] = {}
+    losses = evidence.losses(book.runs)
+    for loss in losses:
+        by_case.setdefault(loss.law.case, []).append(loss)
+    known = cases.load()
+    rows: list[tuple[float, Row]] = []
+    for case, of_case in by_case.items():
+        for quantity in evidence.WORTH:
+            found = [x for x in of_case if x.quantity == quantity.title]
+            if not found:
+                continue
+            worst = found[0]
+            runs = commands.of([r.command for x in found for r in (x.law, x.base)])
+            spread = Spread.of([x.ratio for x in found])
+            assert spread is not None
+            mark = "bad" if worst.ratio < evidence.REGRESSION else ""
+            cells = [
+                Cell(percent(spread.mean), "", runs),
+                Cell(percent(worst.ratio), "", _pair(worst, commands), mark),
+                Cell(str(len(found))),
+                Cell(worst.law.link, mark="words"),
+            ]
+            rows.append((worst.ratio, Row([_short(known[case].about), quantity.title], cells)))
+    table.rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+    lost = [loss for loss in losses if loss.ratio < evidence.REGRESSION]
+    return Section(
+        "What can it cost?",
+        f"In {len(lost)} of {len(losses)} comparisons, the default law has less than "
+        f"{evidence.REGRESSION * 100:.0f} % of what stock has"
+        + (f"; the worst is {percent(lost[0].ratio)} of the {lost[0].quantity}." if lost else "."),
+        table,
+        "Of times, the speed: more is better in every row. Stock is that under the law’s own "
+        "buffer limits, where it was run.",
+    )
+
+
+def _pair(loss: evidence.Loss, commands: Commands) -> tuple[int, ...]:
+    return commands.of([loss.law.command, loss.base.command])
+
+
+def _short(about: str) -> str:
+    """The first sentence."""
+    return about.split(". ")[0].rstrip(".")
+
+
+def _sweep(book: Book, commands: Commands) -> Section:
+    table = Table(
+        ["Link", "λ"],
+        [
+            ("Goodput", "of stock’s"),
+            ("RTT p95", "of the idle link’s"),
+            ("RTT mean", "of the idle link’s"),
+        ],
+    )
+    best = []
+    for label, players in evidence.peers_of(book.of(SWEEP)).items():
+        for who, pairs in players.items():
+            if not who.startswith("drwa "):
+                continue
+            runs = commands.runs(pairs)
+            goodput = evidence.ratio_of(pairs, GOODPUT)
+            if who == LAW and goodput:
+                best.append(f"{percent(goodput.mean)} on {label}")
+            table.rows.append(
+                Row(
+                    [label, who.removeprefix("drwa λ=")],
+                    [
+                        _spread_cell(goodput, runs),
+                        _spread_cell(evidence.idle_of(pairs, "p95"), runs, times=True),
+                        _spread_cell(evidence.idle_of(pairs, "mean"), runs, times=True),
+                    ],
+                    who,
+                    label,
+                )
+            )
+    return Section(
+        "Which λ?",
+        "A larger λ buys goodput with delay; the default, 1.25, keeps of stock’s goodput "
+        f"{' and '.join(best)}."
+        if best
+        else "λ was not swept.",
+        table,
+        "The line in the figure above is this sweep.",
+    )
+
+
+_BINDINGS = {
+    LAW: ("the kernel’s series", "a kernel that you build"),
+    "drwa-bpf λ=1.25": ("BPF programs", "a kernel with BTF and cgroup BPF, and root"),
+    "drwa-module λ=1.25": ("a module at tracepoints", "a kernel whose modules you may load"),
+}
+
+
+def _bindings(book: Book, commands: Commands) -> Section:
+    table = Table(
+        ["Binding", "Needs"],
+        [("Goodput", "of the series’"), ("RTT p95", "of the series’"), ("Runs", "")],
+    )
+    found: dict[str, list[tuple[Run, Run]]] = {}
+    for players in evidence.by_link(_joined(book.of(BINDINGS))).values():
+        for who in _BINDINGS:
+            if who in players and LAW in players:
+                found.setdefault(who, []).append((players[who], players[LAW]))
+    for who, pairs in found.items():
+        name, needs = _BINDINGS[who]
+        runs = commands.runs(pairs)
+        table.rows.append(
+            Row(
+                [name, needs],
+                [
+                    _spread_cell(evidence.ratio_of(pairs, GOODPUT), runs),
+                    _inverse_cell(evidence.ratio_of(pairs, P95), runs),
+                    Cell(str(len(pairs))),
+                ],
+                who,
+            )
+        )
+    missing = [name for who, (name, _) in _BINDINGS.items() if who not in found]
+    answer = "The same law in each; take what your kernel allows."
+    if missing:
+        answer += f" Not run here: {', '.join(missing)}."
+    return Section("Which binding?", answer, table)
+
+
+def _joined(runs: Sequence[Run]) -> list[Run]:
+    return list(runs)
+
+
+def _company(book: Book, commands: Commands) -> Section:
+    table = Table(["Beside", "Who"], [("Share", "of a fair one"), ("Worst", "of a fair one")])
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in book.of(COMPANY):
+        kind = str(run.result["neighbours"][0]["kind"])
+        found.setdefault((kind, run.player), []).append(run)
+    law = []
+    for (kind, who), runs in found.items():
+        shares = [value for run in runs if (value := SHARE.of(run.result)) is not None]
+        ids = commands.of([run.command for run in runs])
+        if who == LAW:
+            law += shares
+        table.rows.append(
+            Row(
+                [f"{kind.upper() if kind != 'cubic' else 'CUBIC'}, not governed", person(who)],
+                [
+                    Cell(percent(sum(shares) / len(shares)), "", ids),
+                    Cell(percent(min(shares)), "", ids, "bad" if min(shares) < 0.5 else ""),
+                ],
+                who,
+                "LTE",
+            )
+        )
+    answer = (
+        f"Beside traffic in the same queue that nothing governs, the default law keeps "
+        f"{percent(min(law))} to {percent(max(law))} of a fair share."
+        if law
+        else "This was not run."
+    )
+    return Section("And beside others?", answer, table)
+
+
+def _regressions(book: Book, commands: Commands) -> Section:
+    lost = [x for x in evidence.losses(book.runs) if x.ratio < evidence.REGRESSION]
+    table = Table(["What", "Link"], [("Law’s", "of stock’s"), ("Case", "")])
+    for loss in lost[:WORST]:
+        table.rows.append(
+            Row(
+                [loss.quantity, loss.law.link],
+                [
+                    Cell(percent(loss.ratio), "", _pair(loss, commands), "bad"),
+                    Cell(loss.law.case, mark="words"),
+                ],
+                "",
+                loss.law.label,
+            )
+        )
+    shown = f", of which here are the {WORST} worst" if len(lost) > WORST else ""
+    return Section(
+        "The worst regressions",
+        f"{len(lost)} on all links that were run{shown}."
+        if lost
+        else f"None below {evidence.REGRESSION * 100:.0f} % on any link that was run.",
+        table,
+        "The default law against stock under the same buffer limits, else plain stock.",
+    )
+
+
+# --- The papers
+
+
+@dataclass
+class PaperFigure:
+    name: str
+    heading: str
+    repeated: Repeated
+    claims: Table
+    table: Table
+    within: int
+    differ: int
+    not_run: int
+
+    @property
+    def verdict(self) -> str:
+        words = [
+            f"{self.within} of {self.within + self.differ} published values within their spread"
+        ]
+        if self.not_run:
+            words.append(f"{self.not_run} not run")
+        return ", ".join(words)
+
+
+def _paper(repeated: Repeated, commands: Commands) -> PaperFigure:
+    figure = repeated.figure
+    claims = Table(
+        ["Link", "What"],
+        [("Published", ""), ("Measured", ""), ("The default law", "there"), ("", "")],
+    )
+    marks = {"within": "good", "differs": "bad", "set, but differs": "bad"}
+    judged = repeated.judged
+    for j in judged:
+        runs = [
+            r["provenance"]["command"]
+            for who in (j.claim.player, j.claim.of)
+            for r in repeated.runs.get(j.claim.link, {}).get(who or "", [])
+        ]
+        below = ""
+        if j.measured and j.measured.low != j.measured.high:
+            below = f"{j.claim.show(j.measured.low)} to {j.claim.show(j.measured.high)}"
+        claims.rows.append(
+            Row(
+                [j.claim.link, _claim_name(j.claim)],
+                [
+                    Cell(j.claim.published),
+                    Cell(
+                        j.claim.show(j.measured.mean if j.measured else None),
+                        below,
+                        commands.of(runs),
+                    ),
+                    _law_cell(repeated, j.claim, commands),
+                    Cell(j.verdict, "", (), marks.get(j.verdict, "")),
+                ],
+                "",
+                j.claim.link,
+            )
+        )
+    table = Table(["Link", "Who"], [(MEASURES[m].title, MEASURES[m].unit) for m in figure.measures])
+    for link, players in repeated.runs.items():
+        for who, results in players.items():
+            runs_ids = commands.of([r["provenance"]["command"] for r in results])
+            cells = [_number_cell(repeated, link, who, m, runs_ids) for m in figure.measures]
+            table.rows.append(Row([link, person(who)], cells, who, link))
+    real = [j for j in judged if not j.claim.set and j.within is not None]
+    return PaperFigure(
+        repeated.case.name,
+        f"{figure.figure}: {figure.title}",
+        repeated,
+        claims,
+        table,
+        within=sum(bool(j.within) for j in real),
+        differ=sum(not j.within for j in real),
+        not_run=sum(j.within is None for j in judged),
+    )
+
+
+def _law_cell(repeated: Repeated, claim: literature.Claim, commands: Commands) -> Cell:
+    """What the default law has of it on that link."""
+    runs = repeated.runs.get(claim.link, {}).get(LAW, [])
+    measured = repeated.judge(replace(claim, player=LAW)).measured
+    ids = commands.of([r["provenance"]["command"] for r in runs])
+    return Cell(claim.show(measured.mean if measured else None), "", ids if measured else ())
+
+
+def _claim_name(claim: literature.Claim) -> str:
+    title = MEASURES[claim.measure].title
+    of = f" of that of {person(claim.of)}" if claim.of else ""
+    return f"{title}, {person(claim.player)}{of}"
+
+
+def _number_cell(
+    repeated: Repeated, link: str, who: str, measure: str, runs: tuple[int, ...]
+) -> Cell:
+    number = repeated.number(link, who, measure)
+    if number is None:
+        return Cell("–")
+    decimals = MEASURES[measure].decimals
+    published = [
+        c.published
+        for c in repeated.figure.claims
+        if (c.link, c.player, c.measure, c.of) == (link, who, measure, None)
+    ]
+    below = f"published {published[0]}" if published else ""
+    return Cell(_shown(number, decimals), below, runs)
+
+
+def _shown(number: Number, decimals: int) -> str:
+    return f"{number.mean:.{decimals}f}"
+
+
+# --- Figures
+
+
+def _frontier(book: Book) -> dict[str, Any]:
+    """Goodput of stock's against the p95 RTT over the idle link's, per player; λ as a line."""
+    data: list[dict[str, Any]] = []
+    peers = evidence.peers_of(book.of(*PEERS))
+    sweep = evidence.peers_of(book.of(SWEEP))
+    players = list(dict.fromkeys(who for found in peers.values() for who in found))
+    delays: list[float] = []
+    for number, who in enumerate(players):
+        style = Style(number)
+        x, y, text = [], [], []
+        for label, found in peers.items():
+            pairs = found.get(who, [])
+            goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.idle_of(pairs, "p95")
+            if goodput and p95:
+                x.append(round(p95.mean, 3))
+                y.append(round(goodput.mean * 100, 2))
+                text.append(label)
+        delays += x
+        data.append(
+            {
+                "x": x,
+                "y": y,
+                "text": text,
+                "name": person(who),
+                "meta": who,
+                "mode": "markers",
+                "marker": {
+                    "symbol": style.symbol,
+                    "size": style.size + (4 if who == LAW else 0),
+                    "color": style.colour,
+                    "line": {"color": "@page", "width": 1},
+                },
+                "hovertemplate": "%{text}: %{y:.1f} % at %{x:.2f}×",
+            }
+        )
+    for label, found in sweep.items():
+        points = []
+        for who, pairs in found.items():
+            goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.idle_of(pairs, "p95")
+            if who.startswith("drwa ") and goodput and p95:
+                points.append((p95.mean, goodput.mean * 100, who.removeprefix("drwa ")))
+        if points:
+            data.append(
+                {
+                    "x": [round(p[0], 3) for p in points],
+                    "y": [round(p[1], 2) for p in points],
+                    "text": [f"{label}, {p[2]}" for p in points],
+                    "name": f"λ swept, {label}",
+                    "meta": LAW,
+                    "mode": "lines+markers",
+                    "line": {"color": "@soft", "width": 1, "dash": "dot"},
+                    "marker": {"size": 4, "color": "@soft"},
+                    "hovertemplate": "%{text}: %{y:.1f} % at %{x:.2f}×",
+                }
+            )
+            delays += [p[0] for p in points]
+    low, high = min(delays, default=1.0) / 1.1, max(delays, default=10.0) * 1.1
+    ticks = [t for t in (1, 1.5, 2, 3, 5, 10, 20, 50, 100) if low <= t <= high]
+    return {
+        "data": data,
+        "layout": {
+            "height": 520,
+            "showlegend": True,
+            "legend": {"orientation": "h", "y": -0.2, "font": {"size": 12}},
+            "hovermode": "closest",
+            "xaxis": {
+                "type": "log",
+                "range": [round(log10(high), 3), round(log10(low), 3)],
+                "tickvals": ticks,
+                "ticktext": [f"{t:g}×" for t in ticks],
+                "title": {"text": "p95 RTT of the idle link’s (further right is better)"},
+            },
+            "yaxis": {"title": {"text": "goodput of stock’s, %"}},
+        },
+    }
+
+
+def _delay_gain(book: Book) -> dict[str, Any] | None:
+    """Figure 17: gain over the static limit against the base RTT, published and measured."""
+    found = next((f for f in book.figures if f.case.name == "paper-fig17"), None)
+    if found is None:
+        return None
+    curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for link, players in found.runs.items():
+        carrier, _, delay = link.rpartition(", ")
+        static = next(iter(players.values()))[0]
+        for who in (CLASSIC, LAW):
+            if who in players and static["goodput_mbps"]:
+                gain = players[who][0]["goodput_mbps"] / static["goodput_mbps"] - 1
+                point = (float(delay.split()[0]), round(gain * 100, 1))
+                curves.setdefault((carrier, who), []).append(point)
+    for claim in found.figure.claims:
+        if claim.value is not None:
+            carrier, _, delay = claim.link.rpartition(", ")
+            point = (float(delay.split()[0]), round((claim.value - 1) * 100, 1))
+            curves.setdefault((carrier, "published"), []).append(point)
+    carriers = list(dict.fromkeys(carrier for carrier, _ in curves))
+    looks = {"published": ("markers", "solid"), CLASSIC: ("lines", "solid"), LAW: ("lines", "dot")}
+    data = []
+    for (carrier, who), points in curves.items():
+        style = Style(carriers.index(carrier))
+        mode, dash = looks[who]
+        data.append(
+            {
+                "x": [p[0] for p in points],
+                "y": [p[1] for p in points],
+                "name": f"{carrier}, {'published' if who == 'published' else person(who)}",
+                "meta": who,
+                "mode": mode,
+                "line": {"color": style.colour, "dash": dash, "width": 2},
+                "marker": {"color": style.colour, "symbol": style.symbol, "size": 10},
+                "hovertemplate": "%{x} ms: %{y:+.0f} %",
+            }
+        )
+    return {
+        "data": data,
+        "layout": {
+            "height": 460,
+            "showlegend": True,
+            "legend": {"orientation": "h", "y": -0.2, "font": {"size": 12}},
+            "xaxis": {"title": {"text": "propagation delay, ms"}},
+            "yaxis": {"title": {"text": "gain over the static limit, %"}},
+        },
+    }
+
+
+def _ride(book: Book) -> dict[str, Any] | None:
+    """Figure 12: RTT over the ride."""
+    found = next((f for f in book.figures if f.case.name == "paper-fig12"), None)
+    if found is None:
+        return None
+    data = []
+    (players,) = found.runs.values()
+    for number, (who, (result,)) in enumerate(players.items()):
+        rtt = result["series"]["rtt"]
+        style = Style(number)
+        data.append(
+            {
+                "x": [round(t, 1) for t in rtt["t_s"][::8]],
+                "y": [round(ms) for ms in rtt["ms"][::8]],
+                "name": person(who),
+                "meta": who,
+                "mode": "lines",
+                "line": {"color": style.colour, "dash": style.dash, "width": 2},
+                "hovertemplate": "%{y} ms",
+            }
+        )
+    return {
+        "data": data,
+        "layout": {
+            "height": 420,
+            "showlegend": True,
+            "legend": {"orientation": "h", "y": -0.25, "font": {"size": 12}},
+            "hovermode": "x unified",
+            "xaxis": {"title": {"text": "time, s"}},
+            "yaxis": {"type": "log", "title": {"text": "RTT, ms"}},
+        },
+    }
+
+
+# --- The page
+
+
+def verdict(book: Book, found: dict[str, Any]) -> str:
+    """All of it in a few sentences."""
+    published = found["published"]
+    worst = found["regressions"][:1]
+    text = gain_sentence(book)
+    if worst:
+        text += (
+            f" It loses most where {_short_link(worst[0]['link'])}: "
+            f"{percent(worst[0]['of_baseline'])} of stock’s {worst[0]['what']}."
+        )
+    return (
+        f"{text} Of the papers’ values that the links were not chosen for, {published['within']} "
+        f"of {published['of']} came out within their spread."
+    )
+
+
+def _short_link(link: str) -> str:
+    return "the link is " + (link if len(link) < 90 else link[:87].rsplit(",", 1)[0] + ", …")
+
+
+def write(book: Book, found: dict[str, Any], path: Path, full: bool) -> None:
+    """Write the page; the same runs give the same bytes."""
+    commands = Commands()
+    sections = [
+        _gains(book, commands),
+        _costs(book, commands),
+        _sweep(book, commands),
+        _bindings(book, commands),
+        _company(book, commands),
+        _regressions(book, commands),
+    ]
+    papers = [_paper(repeated, commands) for repeated in book.figures]
+    plots = {"frontier": _frontier(book)}
+    for name, figure in (("paper-fig17", _delay_gain(book)), ("paper-fig12", _ride(book))):
+        if figure:
+            plots[name] = figure
+    tables = [s.table for s in sections] + [t for p in papers for t in (p.claims, p.table)]
+    rows = [row for table in tables for row in table.rows]
+    kernels = sorted({str(r.result["provenance"]["kernel_key"]) for r in book.runs})
+    releases = sorted({str(r.result["provenance"]["kernel_release"]) for r in book.runs})
+    report.render(
+        path,
+        report.TEMPLATES / "evidence.html.j2",
+        title="DRWA: the evidence",
+        verdict=verdict(book, found),
+        sections=sections,
+        papers=papers,
+        plots=plots,
+        players=[(who, person(who)) for who in _players(rows)],
+        links=list(dict.fromkeys(row.link for s in sections for row in s.table.rows if row.link)),
+        skipped=book.skipped,
+        runs=found["runs"],
+        full=full,
+        kernels=kernels,
+        releases=releases,
+        sources=list(
+            {p.repeated.figure.source.text: p.repeated.figure.source for p in papers}.values()
+        ),
+        commands_json=report.script_json(commands.all),
+        figures_json=report.script_json(plots),
+    )
+
+
+def _players(rows: Sequence[Row]) -> list[str]:
+    """Those that the filter offers: who is in more than a table's corner."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.player:
+            counts[row.player] = counts.get(row.player, 0) + 1
+    return [who for who, count in counts.items() if count >= 3 and who != STOCK]
+
+
+def evidence_command(
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help="Every case of `lab campaign`, too: hours. It goes on where it was stopped.",
+        ),
+    ] = False,
+    traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="The page; its numbers go beside it, as .json.",
+        ),
+    ] = Path("out/report.html"),
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record", help="Write kernel/lab/results/evidence.json and literature.json, too."
+        ),
+    ] = False,
+) -> None:
+    """Write the page of all evidence: gains, costs, λ, bindings, and papers' figures repeated.
+
+    Runs that were made before are reused, so that it goes on where it was stopped.
+    """
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    with errors.reported():
+        report.make_folder(out)
+        book = evidence.collect(evidence.plan(full, traces), say)
+        found = evidence.numbers(book)
+        write(book, found, out, full)
+        text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+        output.write_whole(out.with_suffix(".json"), text)
+        if record:
+            output.write_whole(RESULTS / "evidence.json", text)
+            literature.write_record(
+                literature.RECORD, {f.case.name: f.record() for f in book.figures}
+            )
+    for reason in book.skipped:
+        say(f"not run: {reason}")
+    typer.echo(f"{verdict(book, found)}\n\nThe page: {out}")
