@@ -20,6 +20,7 @@ from drwalab.campaign import campaign
 from drwalab.cost import cost
 from drwalab.demo import demo
 from drwalab.evidence_page import evidence_command
+from drwalab.jobs import merge_command, plan_command, run_one_command
 from drwalab.kernels import kernel_app
 from drwalab.literature import literature
 from drwalab.machine import machine
@@ -41,6 +42,9 @@ app.command()(demo)
 app.command("evidence")(evidence_command)
 app.command()(literature)
 app.command()(machine)
+app.command("merge")(merge_command)
+app.command("plan")(plan_command)
+app.command("run-one")(run_one_command)
 app.command()(report)
 app.command()(picture)
 kernel_app.command()(symbols)

@@ -58,26 +58,19 @@ def run_specs(
     """
     builds = builds or find_kernels(specs)
     agent = kernels.agent()
-    unpatched = {spec.kernel for spec in specs if spec.flavour == "base"}
-    idle = [_idle(spec, unpatched) for spec in specs]
+    idle = idle_of(specs)
     everything = [*specs, *dict.fromkeys(idle)]
 
     def job(spec: RunSpec, reuse: bool) -> Job[dict[str, Any]]:
         kernel = builds[spec.kernel, spec.flavour]
-        kept = _kept(spec, kernel, agent) if reuse else None
+        kept = kept_path(spec, kernel, agent) if reuse else None
 
         def run(cancel: threading.Event, reached: guest.Progress) -> dict[str, Any]:
             if kept and kept.exists():
-                return _read_kept(kept)
-            folder = guest.run(spec, kernel, agent, cancel, reached)
-            try:
-                result = results.read(folder, spec, kernel)
-                if spec.pcap_dir:
-                    _copy_captures(folder, spec.pcap_dir)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+                return read_kept(kept)
+            result = run_guest(spec, kernel, agent, cancel, reached)
             if kept:
-                _keep(kept, result)
+                keep(kept, result)
             return result
 
         return run
@@ -88,6 +81,26 @@ def run_specs(
     for result, link in zip(found, idle, strict=False):
         results.add_idle(result, idle_results[link])
     return found[: len(specs)]
+
+
+def run_guest(
+    spec: RunSpec, kernel: Kernel, agent: Path, cancel: threading.Event, reached: guest.Progress
+) -> dict[str, Any]:
+    """One run, whose idle link is not looked at."""
+    folder = guest.run(spec, kernel, agent, cancel, reached)
+    try:
+        result = results.read(folder, spec, kernel)
+        if spec.pcap_dir:
+            _copy_captures(folder, spec.pcap_dir)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+def idle_of(specs: Sequence[RunSpec]) -> list[RunSpec]:
+    """The idle run of each one's link."""
+    unpatched = {spec.kernel for spec in specs if spec.flavour == "base"}
+    return [_idle(spec, unpatched) for spec in specs]
 
 
 def _idle(spec: RunSpec, unpatched: Collection[str]) -> RunSpec:
@@ -127,7 +140,11 @@ def run_jobs(
     return [future.result() for future in futures]
 
 
-def _kept(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
+def results_dir() -> Path:
+    return cache_dir() / "results"
+
+
+def kept_path(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     """Where a run's result is kept, by everything that it depends on."""
     code = sorted(Path(__file__).parent.glob("*.py"))
     links = [link.trace.sha256 for link in (spec.down, spec.up) if link and link.trace]
@@ -138,17 +155,18 @@ def _kept(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     for path in code:
         if path.name in DECIDING:
             digest.update(path.read_bytes())
-    return cache_dir() / "results" / f"{digest.hexdigest()[:24]}.json.gz"
+    return results_dir() / f"{digest.hexdigest()[:24]}.json.gz"
 
 
-def _keep(path: Path, result: dict[str, Any]) -> None:
+def keep(path: Path, result: dict[str, Any]) -> None:
+    """Writes it so that no half of it is ever seen; the same result gives the same bytes."""
     path.parent.mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(gzip.compress(json.dumps(result).encode(), compresslevel=4))
+        file.write(gzip.compress(json.dumps(result).encode(), compresslevel=4, mtime=0))
     Path(file.name).replace(path)
 
 
-def _read_kept(path: Path) -> dict[str, Any]:
+def read_kept(path: Path) -> dict[str, Any]:
     result = json.loads(gzip.decompress(path.read_bytes()))
     assert isinstance(result, dict)
     return result
