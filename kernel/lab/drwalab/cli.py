@@ -19,6 +19,7 @@ from drwalab import uplink as uplinks
 from drwalab.campaign import campaign
 from drwalab.cost import cost
 from drwalab.demo import demo
+from drwalab.documents import documents
 from drwalab.evidence_page import evidence_command
 from drwalab.jobs import merge_command, plan_command, run_one_command
 from drwalab.kernels import kernel_app
@@ -39,6 +40,7 @@ app.add_typer(trace_app, name="trace")
 app.command()(campaign)
 app.command()(cost)
 app.command()(demo)
+app.command()(documents)
 app.command("evidence")(evidence_command)
 app.command()(literature)
 app.command()(machine)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`lab documents`: numbers in documents, which come from committed results.
+
+A claim is a text with its numbers, made from the files in kernel/lab/results. Its document has to
+have that text; where the numbers differ, it is stale.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+
+from drwalab import cases, output
+
+TOP = cases.LAB.parents[1]
+RESULTS = cases.LAB / "results"
+
+_NUMBER = r"\d(?:[\d.,]*\d)?"
+_RANGE = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A text that a document has to have; the path is from the top.
+
+    The first characters of it are as they are whatever the numbers say.
+    """
+
+    document: str
+    text: str
+    fixed: int = 0
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The text with any numbers; a number may be a range, and any space a line's end."""
+        start, rest = self.text[: self.fixed], self.text[self.fixed :]
+        parts = [re.escape(part) for part in _RANGE.split(rest)]
+        pattern = re.escape(start) + rf"{_NUMBER}(?: to {_NUMBER})?".join(parts)
+        return re.compile(pattern.replace(r"\ ", r"\s+"))
+
+    def found(self) -> str | None:
+        """What the document says instead, or the same."""
+        match = self.pattern.search((TOP / self.document).read_text())
+        return match[0] if match else None
+
+    @property
+    def holds(self) -> bool:
+        found = self.found()
+        return found is not None and " ".join(found.split()) == self.text
+
+    def write(self) -> None:
+        """Put the numbers into the document, on one line where they were on several."""
+        path = TOP / self.document
+        new = self.text.replace("\\", r"\\")
+        output.write_whole(path, self.pattern.sub(new, path.read_text(), count=1))
+
+
+@cache
+def table(name: str, number: int = 0) -> list[dict[str, str]]:
+    """The rows of a table in results/NAME.md; of heads that come twice, the second has a 2."""
+    tables: list[list[list[str]]] = [[]]
+    for line in (RESULTS / f"{name}.md").read_text().splitlines():
+        if line.startswith("|"):
+            tables[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif tables[-1]:
+            tables.append([])
+    heads, _, *rows = [found for found in tables if found][number]
+    heads = [h if h not in heads[:n] else f"{h} 2" for n, h in enumerate(heads)]
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def cell(name: str, head: str, **where: str) -> float:
+    """A number of the only row for which this holds."""
+    rows = [r for r in table(name) if all(r[key].startswith(v) for key, v in where.items())]
+    if len(rows) != 1:
+        raise LookupError(f"results/{name}.md has {len(rows)} rows of {where}")
+    return float(rows[0][head])
+
+
+@cache
+def _json(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def figure(case: str, link: str, player: str, measure: str) -> float:
+    """A mean of results/literature.json."""
+    return float(_json("literature")[case]["numbers"][link][player][measure]["mean"])
+
+
+def span(values: list[float], decimals: int = 0) -> str:
+    """One number, or the least and the largest where they are not the same."""
+    low, high = (f"{f(values):.{decimals}f}" for f in (min, max))
+    return low if low == high else f"{low} to {high}"
+
+
+# --- The claims
+
+
+def _carrier() -> Iterator[tuple[str, int]]:
+    """The table of λ for carriers: two links that vary, and a steady one."""
+    rows = table("lambda")
+    schemes = list(dict.fromkeys(row["Scheme"] for row in rows))
+    for scheme in [*schemes[1:], schemes[0]]:
+        own = [row for row in rows if row["Scheme"] == scheme]
+        stock = {
+            row["Link"]: float(row["Goodput Mb/s"]) for row in rows if row["Scheme"] == "stock"
+        }
+        cells = []
+        for part in (
+            [r for r in own if ".down" in r["Link"]],
+            [r for r in own if "Mb/s" in r["Link"]],
+        ):
+            shares = [float(r["Goodput Mb/s"]) / stock[r["Link"]] * 100 for r in part]
+            cells.append(f"{span(shares, 0 if scheme == 'stock' else 1)} %")
+            cells += [span([float(r[f"RTT {key} ms"]) for r in part]) for key in ("mean", "p95")]
+        name = scheme.removeprefix("drwa λ=")
+        head = {"stock": "off (stock)", "1.25": "**1.25**"}.get(name, name)
+        yield f"| {head} | {' | '.join(cells)} |", len(f"| {head} |")
+
+
+def _kernel() -> Iterator[tuple[str, int]]:
+    here = "AT&T HSPA+"
+    static, law = (
+        figure("paper-fig9", here, who, "rtt_mean")
+        for who in ("static paper-hspap", "drwa-classic λ=3.00")
+    )
+    goodput = figure("paper-fig9", here, "drwa-classic λ=3.00", "goodput")
+    cut = (1 - law / static) * 100
+    yield f"{static:.0f} to {law:.0f} ms (−{cut:.0f} %) at the same {goodput:.2f} Mb/s", 0
+    gains = []
+    for link, limit in (("HSPA+", "paper-hspap"), ("LTE", "paper-lte")):
+        names = (f"static {limit}", "drwa-classic λ=3.00")
+        far = f"{link}, Raleigh to Seoul"
+        before, after = (figure("paper-fig16", far, who, "goodput") for who in names)
+        unit = " Mb/s" if link == "HSPA+" else ""
+        gains.append(f"{before:.2f} to {after:.2f}{unit} (+{(after / before - 1) * 100:.0f} %)")
+    yield " and ".join(gains), 0
+    fetch = [
+        cell("defect-start", "FCT mean ms", Link="20 Mb/s", Scheme=scheme)
+        for scheme in ("stock", "drwa-classic λ=3.00", "drwa-classic λ=1.50", "drwa λ=1.50")
+    ]
+    stock, three, half, own = (f"{ms:.0f}" for ms in fetch)
+    yield f"stock {stock} ms, Algorithm 1 {three} (λ 3) and {half} (λ 1.5), `drwa` {own}", 0
+    for case in ("defect-handover", "defect-upload"):
+        stock, classic, own = (
+            f"{cell(case, 'from 30 s Mb/s', Scheme=scheme):.2f}"
+            for scheme in ("stock", "drwa-classic", "drwa λ")
+        )
+        head = {"defect-handover": "ten seconds later", "defect-upload": "(`defect-upload`)"}[case]
+        start = f"{head} | stock "
+        yield f"{start}{stock} Mb/s, Algorithm 1 {classic}, `drwa` {own}", len(start)
+
+
+def _bpf() -> Iterator[tuple[str, int]]:
+    text = " ".join((RESULTS / "campaign-drwa-bpf.md").read_text().split())
+    alike = re.search(r"(\d+) of (\d+) runs of the campaign", text)
+    more = re.search(r"(\d+) more are no further", text)
+    assert alike and more
+    rest = int(alike[2]) - int(alike[1]) - int(more[1])
+    yield (
+        f"{alike[1]} of {alike[2]} have the series' goodput within 1 % and its p95 RTT within 5 %; "
+        f"{more[1]} more are no further from it than it is from itself over a base RTT that "
+        f"differs by 0.2 or 0.4 %. The other {rest}:",
+        0,
+    )
+
+
+DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
+    "frameworks/carrier/README.md": _carrier,
+    "kernel/README.md": _kernel,
+    "kernel/bpf/README.md": _bpf,
+}
+
+
+def claims() -> list[Claim]:
+    """All of them; raises LookupError where a result that one needs is not there."""
+    return [Claim(name, *claim) for name, made in DOCUMENTS.items() for claim in made()]
+
+
+def documents(
+    write: Annotated[bool, typer.Option("--write", help="Write the numbers into them.")] = False,
+) -> None:
+    """Compare the numbers in documents with the recorded results that they come from."""
+    stale = [claim for claim in claims() if not claim.holds]
+    for claim in stale:
+        found = claim.found()
+        print(f"{claim.document}: results say:    {claim.text}", file=sys.stderr)
+        print(f"{claim.document}: it says instead: {found or 'nothing like it'}", file=sys.stderr)
+        if write and found:
+            claim.write()
+            print(f"{claim.document}: written", file=sys.stderr)
+    if stale and not (write and all(claim.holds for claim in stale)):
+        raise typer.Exit(1)
+    print(f"{len(claims())} texts with numbers are as the results have them")

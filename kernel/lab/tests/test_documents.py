@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Numbers in documents are those of the recorded results."""
+
+from pathlib import Path
+
+import pytest
+
+from drwalab import documents
+from drwalab.documents import Claim
+
+
+def test_documents_say_what_results_say() -> None:
+    """`lab documents` tells what is stale, and `lab documents --write` mends it."""
+    found = documents.claims()
+    assert len(found) >= 15
+    assert {claim.document for claim in found} == set(documents.DOCUMENTS)
+    stale = [f"{c.document}: {c.text}, but it says {c.found()}" for c in found if not c.holds]
+    assert not stale
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(documents, "TOP", tmp_path)
+    path = tmp_path / "page.md"
+    path.write_text("It takes 1.5 to 2 s,\nand 99.7 % of it.\n| 2.00 | 5 |\n| 3.00 | 7 |\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed", "found"),
+    [
+        ("takes 1.5 to 2 s, and 99.7 % of it.", 0, "takes 1.5 to 2 s,\nand 99.7 % of it."),
+        ("takes 3 s, and 100.0 % of it.", 0, "takes 1.5 to 2 s,\nand 99.7 % of it."),
+        ("| 3.00 | 7 |", 8, "| 3.00 | 7 |"),
+        ("| 3.00 | 8 |", 8, "| 3.00 | 7 |"),
+        ("| 4.00 | 7 |", 8, None),
+        ("takes 3 ms", 0, None),
+    ],
+)
+def test_claims(page: Path, text: str, fixed: int, found: str | None) -> None:
+    claim = Claim("page.md", text, fixed)
+    assert claim.found() == found
+    assert claim.holds == (found is not None and " ".join(found.split()) == text)
+    if found and not claim.holds:
+        claim.write()
+        assert claim.holds
+        assert page.read_text().count("|") == 6
+
+
+def test_spans() -> None:
+    assert documents.span([1.04, 0.96], 0) == "1"
+    assert documents.span([1.04, 1.26], 1) == "1.0 to 1.3"
