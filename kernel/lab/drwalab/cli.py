@@ -21,6 +21,7 @@ from drwalab.cost import cost
 from drwalab.demo import demo
 from drwalab.documents import documents
 from drwalab.evidence_page import evidence_command
+from drwalab.flentfile import flent
 from drwalab.jobs import merge_command, plan_command, run_one_command
 from drwalab.kernels import kernel_app
 from drwalab.literature import literature
@@ -42,6 +43,7 @@ app.command()(cost)
 app.command()(demo)
 app.command()(documents)
 app.command("evidence")(evidence_command)
+app.command()(flent)
 app.command()(literature)
 app.command()(machine)
 app.command("merge")(merge_command)
