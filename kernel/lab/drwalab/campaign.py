@@ -246,24 +246,32 @@ def _as(one: RunSpec, form: str) -> RunSpec:
     return replace(one, scheme=scheme, flavour=scheme.flavour)
 
 
-def _pairs(case: Case, form: str, found: Sequence[Result], builds: pool.Builds) -> list[Pair]:
-    law = [(s, r) for s, r in zip(case.specs, found, strict=True) if s.scheme.name == targets.LAW]
-    others = pool.run_specs([_as(each, form) for each, _ in law], reuse=True, builds=builds)
-    differences = [_difference(r, other) for (_, r), other in zip(law, others, strict=True)]
+def _law(specs: Sequence[RunSpec]) -> list[RunSpec]:
+    return [each for each in specs if each.scheme.name == targets.LAW]
+
+
+def _pairs(
+    case: str, form: str, specs: Sequence[RunSpec], found: Sequence[Result], builds: pool.Builds
+) -> list[Pair]:
+    def ran(ours: Sequence[RunSpec]) -> list[Result]:
+        return pool.run_specs(ours, reuse=True, builds=builds, beside_idle=False)
+
+    others = ran([_as(each, form) for each in specs])
+    differences = [_difference(r, other) for r, other in zip(found, others, strict=True)]
     again = [
         replace(spec, base_rtt_us=round(spec.base_rtt_us * (1 + part)))
-        for (spec, _), difference in zip(law, differences, strict=True)
+        for spec, difference in zip(specs, differences, strict=True)
         for part in OTHER_PATHS
         if not difference.within()
     ]
-    own = iter(pool.run_specs(again, reuse=True, builds=builds))
+    own = iter(ran(again))
     pairs = []
-    for (_, result), difference in zip(law, differences, strict=True):
+    for result, difference in zip(found, differences, strict=True):
         name = "" if targets.player(result) == targets.LAW else f"{targets.player(result)}: "
         same = [] if difference.within() else [next(own) for _ in OTHER_PATHS]
         pairs.append(
             Pair(
-                case=case.name,
+                case=case,
                 link=name + compare.link_label(result),
                 form=difference,
                 own=tuple(_difference(result, each) for each in same),
@@ -447,24 +455,27 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Run the law in this form as well, drwa-bpf, drwa-module or drwa-hooks, and "
-            "record where that differs: kernel/lab/results/campaign-SCHEME.md, for another line "
-            "than 6.12 campaign-SCHEME-LINE.md.",
+            help="Judge nothing: run the law, and the same in this form, drwa-bpf, drwa-module or "
+            "drwa-hooks, and tell where they differ.",
         ),
     ] = "",
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
     json_file: Annotated[
         Path,
-        typer.Option("--json", metavar="FILE", help="Verdicts and numbers of each run, as JSON."),
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Verdicts and numbers of each run, or how each differs, as JSON.",
+        ),
     ] = Path("out/campaign.json"),
     document_file: Annotated[
         Path | None,
         typer.Option(
             "--document",
             metavar="FILE",
-            help="The verdicts as a document. Default, unless --row is given: "
-            "kernel/lab/results/campaign.md, for another line than 6.12 campaign-LINE.md; with "
-            "--uplink, uplink.md or uplink-LINE.md.",
+            help="The same as a document. Default, unless --row is given: "
+            "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --uplink "
+            "uplink.md, each with the line at the end, if it is another one than 6.12.",
         ),
     ] = None,
 ) -> None:
@@ -480,40 +491,47 @@ def campaign(
         if form and uplink:
             raise SpecError("--form: not with --uplink")
         if document_file is None and not row:
-            document_file = document_path(kernel, name=table.title.lower())
+            document_file = document_path(kernel, form, name=table.title.lower())
         json_file.parent.mkdir(parents=True, exist_ok=True)
-        form_file = document_path(kernel, form) if form and not row else None
-        for path in (json_file, document_file, form_file):
+        for path in (json_file, document_file):
             if path and (problem := output.check_writable(path)):
                 raise SpecError(problem)
         # The same ones to the end, whatever becomes of the patches meanwhile.
         specs = [each for case in chosen for each in case.specs]
         if form:
-            specs += [_as(each, form) for each in specs if each.scheme.name == targets.LAW]
-            # Now, and not after half an hour of runs, if there is no compiler
-            kernels.bpf()
+            specs = _law(specs)
+            specs += [_as(each, form) for each in specs]
+            if schemes.find(form).bpf:
+                # Now, and not after half an hour of runs, if there is no compiler
+                kernels.bpf()
         builds = pool.find_kernels(specs)
         for case in chosen:
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
-            print(f"{case.name}: {len(case.specs)} runs", file=sys.stderr, flush=True)
-            found = pool.run_specs(case.specs, reuse=True, builds=builds)
-            done.append(_row(case, found, table))
+            mine = _law(case.specs) if form else case.specs
+            print(f"{case.name}: {len(mine)} runs", file=sys.stderr, flush=True)
+            found = pool.run_specs(mine, reuse=True, builds=builds, beside_idle=not form)
             if form:
-                pairs += _pairs(case, form, found, builds)
-            for verdict in done[-1].verdicts:
-                print("  ".join(verdict.cells()), flush=True)
-    content = [
+                new = _pairs(case.name, form, mine, found, builds)
+                pairs += new
+                for pair in new:
+                    if not pair.alike:
+                        print("  ".join(_rest(pair)), flush=True)
+            else:
+                done.append(_row(case, found, table))
+                for verdict in done[-1].verdicts:
+                    print("  ".join(verdict.cells()), flush=True)
+    content: list[dict[str, Any]] = [
         {"case": r.case.name, "verdicts": [asdict(v) for v in r.verdicts], "runs": r.runs}
         for r in done
     ]
+    content += [asdict(pair) for pair in pairs]
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
-        output.write_whole(document_file, document(done, kernel, time.monotonic() - start, table))
+        text = (
+            forms_document(pairs, form, kernel)
+            if form
+            else document(done, kernel, time.monotonic() - start, table)
+        )
+        output.write_whole(document_file, text)
         print(f"\nThe document: {document_file}")
-    for pair in pairs:
-        if not pair.alike:
-            print("  ".join((form, *_rest(pair))))
-    if form_file:
-        output.write_whole(form_file, forms_document(pairs, form, kernel))
-        print(f"\nThe document: {form_file}")

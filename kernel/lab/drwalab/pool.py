@@ -50,15 +50,17 @@ def run_specs(
     progress: bool = True,
     reuse: bool = False,
     builds: Builds | None = None,
+    beside_idle: bool = True,
 ) -> list[dict[str, Any]]:
     """The results of these runs, in their order; with reuse, those of earlier runs where possible.
 
-    Each has the delay of its idle link, which is run once for all that share the link, and kept.
+    Each has the delay of its idle link, which is run once for all that share the link, and kept;
+    without beside_idle, it is not.
     Raises KernelMissing before any guest boots, and GuestError when one fails (the rest end then).
     """
     builds = builds or find_kernels(specs)
     agent = kernels.agent()
-    idle = idle_of(specs)
+    idle = idle_of(specs) if beside_idle else []
     everything = [*specs, *dict.fromkeys(idle)]
 
     def job(spec: RunSpec, reuse: bool) -> Job[dict[str, Any]]:

@@ -242,8 +242,11 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
     found_builds: dict[tuple[str, str], Kernel] = {}
 
-    def run_specs(specs: Sequence[RunSpec], reuse: bool, builds: object) -> list[Result]:
+    def run_specs(
+        specs: Sequence[RunSpec], reuse: bool, builds: object, beside_idle: bool
+    ) -> list[Result]:
         assert reuse
+        assert beside_idle
         assert builds is found_builds
         found = []
         for s in specs:
@@ -276,6 +279,29 @@ def test_command(lab: Lab, tmp_path: Path) -> None:
     assert len(row["runs"]) == 8
     assert "series" not in row["runs"][0]
     assert row["verdicts"][0]["links_met"] == 4
+
+
+def test_a_form_beside_the_law(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stock and the idle links are nobody's then; what differs is told, written and recorded."""
+    seen: list[RunSpec] = []
+
+    def run_specs(specs: Sequence[RunSpec], beside_idle: bool, **_: object) -> list[Result]:
+        assert not beside_idle
+        seen.extend(specs)
+        return [result(s.scheme.name, 9.8 if s.flavour == "module" else 10.0) for s in specs]
+
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
+    out, page = tmp_path / "c.json", tmp_path / "c.md"
+    done = lab(f"campaign --form drwa-module --row 14 --json {out} --document {page}")
+    assert done.code == 0, done.err
+    assert {s.scheme.name for s in seen} == {"drwa", "drwa-module"}
+    # Each of the four links differs, so the law runs over three other paths for each.
+    assert len(seen) == 4 + 4 + 4 * 3
+    assert done.out.count("0.980") == 4
+    assert "0 of 4 runs of the campaign" in page.read_text()
+    goodput = [pair["form"]["goodput"] for pair in json.loads(out.read_text())]
+    assert goodput == pytest.approx([0.98] * 4)
 
 
 def test_kernel_line(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
