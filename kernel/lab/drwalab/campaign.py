@@ -280,8 +280,14 @@ def _pairs(
     return pairs
 
 
-def forms_document(pairs: Sequence[Pair], form: str, line: str) -> str:
-    """How many runs are alike, by case, and each one that is not."""
+def _command(line: str, rows: Sequence[str], option: str) -> str:
+    of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
+    of_rows = "".join(f" --row {row}" for row in rows)
+    return f"kernel/lab/lab campaign{option}{of_line}{of_rows}"
+
+
+def forms_document(pairs: Sequence[Pair], form: str, line: str, chosen: Sequence[str] = ()) -> str:
+    """How many runs of these rows, or of all, are alike, by case, and each one that is not."""
     heads = (
         "Case",
         "Runs",
@@ -299,13 +305,13 @@ def forms_document(pairs: Sequence[Pair], form: str, line: str) -> str:
         ]
         counts = [len(ours), sum(p.alike for p in ours), sum(p.as_itself for p in ours)]
         cells.append((case, *map(str, counts), *(output.number(mean, 3) for mean in means)))
+    of_what = "of the campaign" if not chosen else f"of the campaign's rows {', '.join(chosen)}"
     # What is more than chance comes first.
     rest = sorted((p for p in pairs if not p.alike), key=lambda p: p.as_itself)
-    of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {form} beside {targets.LAW}, Linux {line}\n"
-        f"{sum(p.alike for p in pairs)} of {len(pairs)} runs of the campaign have the goodput of "
+        f"{sum(p.alike for p in pairs)} of {len(pairs)} runs {of_what} have the goodput of "
         f"`{targets.LAW}` within {GOODPUT_WITHIN:.0%} and its p95 RTT within {P95_WITHIN:.0%}. "
         f"Numbers are of `{form}`, in those of `{targets.LAW}`.\n\n"
         f"{sum(p.as_itself for p in pairs)} more are no further from it than that beyond what "
@@ -314,7 +320,7 @@ def forms_document(pairs: Sequence[Pair], form: str, line: str) -> str:
         f"{_table(heads, cells)}\n"
         "All that are not alike:\n\n"
         f"{_table(_REST, [_rest(pair) for pair in rest])}\n"
-        f"Repeat it with `kernel/lab/lab campaign --form {form}{of_line}`.\n"
+        f"Repeat it with `{_command(line, chosen, f' --form {form}')}`.\n"
     )
 
 
@@ -372,7 +378,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def document(rows: Sequence[Row], line: str, took_s: float, table: Table) -> str:
+def document(
+    rows: Sequence[Row], line: str, took_s: float, table: Table, chosen: Sequence[str] = ()
+) -> str:
     """The verdicts, then each case's players side by side."""
     verdicts = [v for row in rows for v in row.verdicts]
     cells = [v.cells() for v in sorted(verdicts, key=lambda v: v.order)]
@@ -396,10 +404,9 @@ def document(rows: Sequence[Row], line: str, took_s: float, table: Table) -> str
         parts.append(f"## {row.case.name}\n{row.case.about}\n\n{players}")
         parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]
     kernels = sorted({kernel for row in rows for kernel in row.kernels})
-    of_line = "" if line == DEFAULTS["kernel"] else f" --kernel {line}"
     parts.append(
         f"Kernel: {'; '.join(kernels)}; without the patches where the law does not run. Repeat it "
-        f"with `kernel/lab/lab campaign{table.option}{of_line}`; {runs} runs, this time in "
+        f"with `{_command(line, chosen, table.option)}`; {runs} runs, this time in "
         f"{took_s / 60:.0f} min.\n"
     )
     return "\n".join(parts)
@@ -529,9 +536,9 @@ def campaign(
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
         text = (
-            forms_document(pairs, form, kernel)
+            forms_document(pairs, form, kernel, row or [])
             if form
-            else document(done, kernel, time.monotonic() - start, table)
+            else document(done, kernel, time.monotonic() - start, table, row or [])
         )
         output.write_whole(document_file, text)
         print(f"\nThe document: {document_file}")

@@ -274,7 +274,7 @@ def test_command(lab: Lab, tmp_path: Path) -> None:
     assert "1 of 1 targets are met" in text
     assert "| 14 | goodput of stock's | ≥ 0.98 | 0.985 |" in text
     assert "| drwa | 4 | 0.985 |" in text
-    assert "`kernel/lab/lab campaign`" in text
+    assert "`kernel/lab/lab campaign --row 14`" in text
     (row,) = json.loads(out.read_text())
     assert len(row["runs"]) == 8
     assert "series" not in row["runs"][0]
@@ -299,7 +299,9 @@ def test_a_form_beside_the_law(lab: Lab, tmp_path: Path, monkeypatch: pytest.Mon
     # Each of the four links differs, so the law runs over three other paths for each.
     assert len(seen) == 4 + 4 + 4 * 3
     assert done.out.count("0.980") == 4
-    assert "0 of 4 runs of the campaign" in page.read_text()
+    text = page.read_text()
+    assert "0 of 4 runs of the campaign's rows 14 have" in text
+    assert "`kernel/lab/lab campaign --form drwa-module --row 14`" in text
     goodput = [pair["form"]["goodput"] for pair in json.loads(out.read_text())]
     assert goodput == pytest.approx([0.98] * 4)
 
