@@ -431,6 +431,11 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	/* An absurd rate of its past is in the mean change until that fell, 1/16 a round. */
 	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DEV_GAIN / 2)
 		return true;
+	/* DRAIN's part is of a window that is beyond what the header can say: a base that its
+	 * past made too long stays.
+	 */
+	if (!h->new && c->d.wnd / DRAIN_PART * (DRAIN_PART - 1) >= FIELD_MAX << c->wscale)
+		return true;
 	/* Senders send whole segments, and DRAIN leaves few of them alone. */
 	bdp = max(h->bdp, DRAIN_PART * (c->mss + (1u << c->wscale)));
 	wnd = bdp * c->lambda / DRWA_LAMBDA_ONE + CUSHION_MSS * c->mss + (1u << c->wscale);
