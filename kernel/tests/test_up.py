@@ -141,7 +141,7 @@ def test_who_answers_late_stops_nobody() -> None:
 def test_who_claims_that_nothing_waits() -> None:
     """Our own clock bounds the lie: what came meanwhile, and jitter, is all that explains it."""
     lie = Flow(server=model.EARLY_CLOCK)
-    alone = model.run([OPAQUE_PROBES, Flow(server=model.NO_CLOCK, interval_us=1), lie])
+    alone = model.run([OPAQUE_PROBES, lie])
     assert alone.rtt_ms(0.95, SETTLED) < 300
     beside = model.run([PROBES, Flow(), dataclasses.replace(lie, start_us=5_000_000)])
     assert beside.rtt_ms(0.95, SETTLED) < 200
