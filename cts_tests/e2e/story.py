@@ -753,7 +753,7 @@ class Story:
 
     def _fills_uplink(self, number: int) -> list[Check]:
         return [
-            _at_least("RTT beside the upload", "ms", self.rtt(number), 8 * BASE_RTT_MS),
+            _at_least("RTT beside the upload", "ms", self.rtt(number), 5 * BASE_RTT_MS),
             self._uses_uplink(number),
         ]
 
