@@ -25,10 +25,13 @@ MEMORY = "512M"
 # What a guest really uses stays well below that.
 MEMORY_ROOM = 256 << 20
 
-# A guest reports every second of its time; at 1 Gb/s that is a few seconds of ours.
+# A guest reports every second of its time; at 1 Gb/s that is a few seconds of ours, with a CPU of
+# its own.
 STALL_S = 60.0
 # A script may be silent for as long as one of its steps takes.
 SCRIPT_STALL_S = 300.0
+# So many times as long where others have the CPU, and no longer: it may hang there, too.
+CROWDED_MOST = 10
 POLL_S = 0.05
 LOG_LINES = 12
 START_NS = 1_700_000_000 * 10**9
@@ -275,6 +278,39 @@ def _boot(
         raise GuestError(f"{name}: the guest's kernel complains (log: {folder / 'kmsg'}){shown}")
 
 
+class Patience:
+    """How long a process may be silent: so much time of ours, less what it waited for a CPU."""
+
+    def __init__(self, pid: int, stall_s: float) -> None:
+        self._tasks = Path(f"/proc/{pid}/task")
+        self._stall_s = stall_s
+        self.renew()
+
+    def renew(self) -> None:
+        self._since_s = time.monotonic()
+        self._ran_ns, self._waited_ns = self._times_ns()
+
+    def is_over(self) -> bool:
+        elapsed_s = time.monotonic() - self._since_s
+        if elapsed_s < self._stall_s:
+            return False
+        ran_ns, waited_ns = self._times_ns()
+        ran_ns, waited_ns = ran_ns - self._ran_ns, waited_ns - self._waited_ns
+        crowded = (ran_ns + waited_ns) / ran_ns if ran_ns > 0 else 1.0
+        return elapsed_s >= self._stall_s * min(max(crowded, 1.0), CROWDED_MOST)
+
+    def _times_ns(self) -> tuple[int, int]:
+        """What its threads ran, and waited for a CPU, so far; nothing where Linux does not tell."""
+        ran_ns = waited_ns = 0
+        # A thread, or the process, may end meanwhile.
+        with suppress(OSError):
+            for path in self._tasks.glob("*/schedstat"):
+                ran, waited, _ = path.read_text().split()
+                ran_ns += int(ran)
+                waited_ns += int(waited)
+        return ran_ns, waited_ns
+
+
 def _wait(
     process: subprocess.Popen[bytes],
     log: Path,
@@ -284,16 +320,16 @@ def _wait(
 ) -> str | None:
     """Wait for the guest's end; returns what is wrong, if anything."""
     seen = 0
-    deadline = time.monotonic() + stall_s
+    patience = Patience(process.pid, stall_s)
     while process.poll() is None:
         if cancel.wait(POLL_S):
             raise Cancelled
         size = log.stat().st_size
         if size > seen:
             seen = size
-            deadline = time.monotonic() + stall_s
+            patience.renew()
             progress(_reached(log))
-        elif time.monotonic() > deadline:
+        elif patience.is_over():
             return f"has not moved for {stall_s:.0f} s"
     return None
 

@@ -251,7 +251,7 @@ def _boot(machine: Machine, kernel: Path, cpu: int, folder: Path, log: Log) -> N
 
 def _wait(process: subprocess.Popen[bytes], console: Path, log: Log) -> None:
     said = 0
-    deadline = time.monotonic() + STALL_S
+    patience = guest.Patience(process.pid, STALL_S)
     while process.poll() is None:
         time.sleep(POLL_S)
         lines = console.read_text(errors="replace").splitlines()
@@ -260,8 +260,8 @@ def _wait(process: subprocess.Popen[bytes], console: Path, log: Log) -> None:
                 if line.startswith(("machine: ", "ok ", "not ok ", "# ")):
                     log(line)
             said = len(lines)
-            deadline = time.monotonic() + STALL_S
-        elif time.monotonic() > deadline:
+            patience.renew()
+        elif patience.is_over():
             raise GuestError(
                 f"the machine has said nothing for {STALL_S:.0f} s (log: {console})"
                 + _shown(lines[-LOG_LINES:])

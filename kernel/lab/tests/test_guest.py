@@ -302,6 +302,33 @@ def test_a_guest_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, own_cache:
     assert_no_processes_in(own_cache)
 
 
+def test_waiting_for_a_cpu_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    times_ns = (0, 0)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(guest.Patience, "_times_ns", lambda _: times_ns)
+    patience = guest.Patience(os.getpid(), 60)
+    now_s, times_ns = 239.0, (10, 30)
+    assert not patience.is_over()
+    now_s = 241.0
+    assert patience.is_over()
+    patience.renew()
+    now_s, times_ns = 241.0 + 599, (11, 30 + 1000)
+    assert not patience.is_over()
+    now_s = 241.0 + 601
+    assert patience.is_over()
+    patience.renew()
+    # It sleeps.
+    now_s += 61
+    assert patience.is_over()
+
+
+def test_linux_tells_how_long_a_process_waited_for_a_cpu() -> None:
+    before = guest.Patience(os.getpid(), 60)._times_ns()
+    while guest.Patience(os.getpid(), 60)._times_ns()[0] <= before[0]:
+        pass
+
+
 # Where people have a clone, a cache or temporary files; the last is on some machines alone
 PLACES = [str(cache_dir()), "/tmp", "/var/tmp", f"/run/user/{os.getuid()}"]
 
