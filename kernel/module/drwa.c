@@ -287,6 +287,7 @@ static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
 		return;
 	}
 	s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
+	tcp_drwa_quick_acks(sk, dev, &s->drwa);
 	drwa_grow_rcvbuf(sk, s, received);
 }
 

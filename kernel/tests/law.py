@@ -23,7 +23,7 @@ def library() -> ctypes.CDLL:
         flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
         builds.run(["gcc", *flags, builds.CORE, builds.TESTS / "state.c", "-o", output])
         loaded = ctypes.CDLL(str(output))
-    loaded.drwa_due.restype = ctypes.c_bool
+    loaded.drwa_due.restype = loaded.drwa_few.restype = ctypes.c_bool
     return loaded
 
 
@@ -97,6 +97,9 @@ class Law:
 
     def due(self) -> bool:
         return bool(library().drwa_due(self.memory, self.now_us % U32))
+
+    def few(self, mss: int = MSS) -> bool:
+        return bool(library().drwa_few(self.memory, self.link.memory, mss))
 
     def round(self, mss: int = MSS) -> int:
         now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32

@@ -109,6 +109,42 @@ def test_delay_never_goes_below_four_segments() -> None:
     assert least == {HOLD: 4 * MSS, DRAIN: 2 * MSS}
 
 
+def filled(segments: int, others: int) -> tuple[Law, int]:
+    """After ten seconds in which each round brought so many, and others had theirs.
+
+    And the window that DRAIN offered last.
+    """
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, segments * MSS)
+    rounds_of(law, 80_000, 30_007, segments * MSS, 2)
+    drained = 0
+    for _ in range(200):
+        law.link.came += others * MSS
+        rounds_of(law, 50_000, 7, segments * MSS)
+        drained = law.wnd if law.phase == DRAIN else drained
+    return law, drained
+
+
+@pytest.mark.parametrize(
+    ("segments", "others", "few"),
+    [(3, 0, True), (3, 4, True), (3, 8, False), (7, 0, False), (20, 0, False)],
+)
+def test_few_segments_fill_a_link(segments: int, others: int, few: bool) -> None:
+    """Eight at most, the window's own and all that come; DRAIN leaves one of few to be sent."""
+    law, drained = filled(segments, others)
+    assert law.few() == few
+    if segments == 3:
+        assert drained == pytest.approx((3 + few) * MSS, abs=0.1 * MSS)
+
+
+def test_nobody_knows_at_first_whether_segments_are_few() -> None:
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 3 * MSS)
+    rounds_of(law, 80_000, 30_007, 3 * MSS, 2)
+    assert law.wnd < 8 * MSS
+    assert not law.few()
+
+
 def test_samples_are_counted_within_bounds() -> None:
     """A round of more samples than its counter holds is a round still."""
     law = Law(DELAY, 150)

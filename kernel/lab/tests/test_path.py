@@ -20,11 +20,11 @@ BULK = 5001
 
 
 def segments(
-    lab: Lab, folder: Path, words: str, host: str = "phone"
+    lab: Lab, folder: Path, words: str, host: str = "phone", scheme: str = "stock"
 ) -> list[tuple[float, dpkt.tcp.TCP, int]]:
     """Time, segment and IP id of the downloads' packets that arrive at this host."""
-    needs_kernels([spec.parse("stock", {"rate": "1mbit"})])
-    done = lab(f"run --scheme stock --duration 8s {words} --pcap {folder}")
+    needs_kernels([spec.parse(scheme, {"rate": "1mbit"})])
+    done = lab(f"run --scheme {scheme} --duration 8s {words} --pcap {folder}")
     assert done.code == 0, done.err
     found = []
     with (folder / f"{host}.pcap").open("rb") as file:
@@ -82,6 +82,26 @@ def test_ack_thinning(lab: Lab, tmp_path: Path, uplink: str) -> None:
     assert len(acks) == pytest.approx(20e6 / 12000 / 2 * 8, rel=0.1)
     # Some runs are ended by the clock.
     assert 0.24 < len(thin) / len(acks) < 0.36
+
+
+@pytest.mark.parametrize(
+    ("words", "each"),
+    [
+        ("--rate 2mbit --base-rtt 20ms", True),
+        ("--rate 2mbit --base-rtt 20ms --flows 4", False),
+        ("--rate 10mbit --base-rtt 50ms", False),
+    ],
+)
+def test_few_segments_are_acknowledged_each(
+    lab: Lab, tmp_path: Path, words: str, each: bool
+) -> None:
+    """A delayed ACK withholds a part of few, unless other connections have more on their way."""
+    came = segments(lab, tmp_path, words, "phone", "drwa")
+    acks = segments(lab, tmp_path, words, "server", "drwa")
+    since_s = came[0][0] + 5
+    parts = [sum(at > since_s for at, *_ in packets) for packets in (acks, came)]
+    ratio = parts[0] / parts[1]
+    assert ratio > 0.95 if each else ratio < 0.6
 
 
 def test_ack_thinning_delays_no_end(run: Run) -> None:

@@ -104,6 +104,8 @@ static_assert(sizeof(struct drwa) <= 64);
  * @target_set_us: when that was set
  * @counted_us:	when the bytes were last compared
  * @all:	bytes that had come by then, whosever they are
+ * @came:	of these, those since the count before
+ * @came_us:	time from that to this
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
  *
@@ -115,6 +117,8 @@ struct drwa_link {
 	u32	target_set_us;
 	u32	counted_us;
 	u32	all;
+	u32	came;
+	u32	came_us;
 	u32	governed;
 	u8	others;
 };
@@ -138,6 +142,7 @@ void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);
+bool drwa_few(const struct drwa *d, const struct drwa_link *l, u32 mss);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 mss, u32 all);
 

@@ -83,6 +83,7 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us);
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss);
+void tcp_drwa_quick_acks(struct sock *sk, struct tcp_drwa_dev *dev, const struct drwa *d);
 u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window);
 int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max);
 

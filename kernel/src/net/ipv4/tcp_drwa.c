@@ -7,7 +7,8 @@
  * effect as data arrives, even where tcp_shrink_window allows more. sk_rcvbuf,
  * rcv_ssthresh and window_clamp stay what the rest of TCP makes of them, except
  * that a buffer that the kernel tunes grows with what comes, and as far beyond
- * tcp_rmem[2] as the target needs.
+ * tcp_rmem[2] as the target needs. A target of few segments has each of them
+ * acknowledged.
  *
  * Sockets whose application set SO_RCVBUF, MPTCP subflows, whose window belongs
  * to the connection, and connections without timestamps stand aside.
@@ -178,6 +179,7 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 		goto unlock;
 	}
 	tcp_drwa_align(tp);
+	tcp_drwa_quick_acks(sk, dev, d);
 	tcp_drwa_grow_rcvbuf(sk, received);
 	trace_tcp_drwa_round(sk);
 unlock:

@@ -64,8 +64,12 @@
  * of the link. Unless the RTT grew by a quarter of the round: so much of what is
  * on its way comes later, for the link became slower.
  *
+ * Where few segments fill the link, a delayed ACK withholds a part of the window, so
+ * the binding acknowledges each (drwa_few()).
+ *
  * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
- * fills the link, or just that if it is few segments. What queue there is goes
+ * fills the link, or just that if it is few segments: then with the one that is being
+ * sent, whose time the base, of the SYN's short packet, has not. What queue there is goes
  * within two rounds, and what delay stays is the path's. A shorter path shows by
  * a lower OWD, and DRAIN goes on, with 1/4 less, for as long as it finds one. If
  * all but an eighth of the queue stays, the path became longer (handover), and
@@ -426,6 +430,23 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us, b
 	return target_us;
 }
 
+/**
+ * drwa_few() - do few segments fill the link, and are they this connection's?
+ * @d:		connection
+ * @l:		queue that its data comes through
+ * @mss:	segment size, bytes
+ *
+ * Few are twice what fast retransmit needs. Beside many connections no ACK is missed:
+ * others' segments keep the link busy meanwhile.
+ */
+bool drwa_few(const struct drwa *d, const struct drwa_link *l, u32 mss)
+{
+	u32 few = 2 * DELAY_FLOOR_MSS * mss;
+
+	return d->wnd && d->wnd < few &&
+	       (u64)READ_ONCE(l->came) * d->rtt_us < (u64)few * READ_ONCE(l->came_us);
+}
+
 /* Counts what comes over the queue, once a second and in four RTTs; @all is what
  * came so far, whosever it is. Nobody counted for most of twice that time: what came
  * then tells nothing of now.
@@ -446,6 +467,8 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 	    (elapsed_us >> (DRWA_SECOND_SHIFT + 1) && elapsed_us / 8 >= rtt_us))
 		others = 0;
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
+	WRITE_ONCE(l->came, came);
+	WRITE_ONCE(l->came_us, elapsed_us);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->governed, 0);
@@ -583,6 +606,8 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		bdp -= bdp >> DELAY_FAR_SHIFT;
 	else if (bdp >> DELAY_DRAIN_SHIFT >= mss)
 		bdp -= bdp >> DELAY_DRAIN_SHIFT;
+	else if (drwa_few(d, l, mss))
+		bdp += mss;
 	d->wnd = max(bdp, floor / 2);
 }
 

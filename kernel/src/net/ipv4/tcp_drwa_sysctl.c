@@ -189,6 +189,20 @@ bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 }
 
 /**
+ * tcp_drwa_quick_acks() - acknowledge each segment of the next round, if they are few
+ * @sk:		socket
+ * @dev:	interface that governs it, under RCU
+ * @d:		the law's state of it
+ */
+void tcp_drwa_quick_acks(struct sock *sk, struct tcp_drwa_dev *dev, const struct drwa *d)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (drwa_few(d, tcp_drwa_link(dev), tcp_sk(sk)->advmss))
+		icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
+}
+
+/**
  * tcp_drwa_rcvbuf() - buffer for a window
  * @sk:		socket
  * @window:	bytes
