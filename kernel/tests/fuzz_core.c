@@ -428,6 +428,11 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	/* An idle sender says nothing of the link, whatever its past made of the window. */
 	if (!h->new && b->bytes < (u64)b->wnd / 2 * BLOCK_RTTS)
 		return true;
+	/* What the sender's own window keeps in the queue is no other's, and the only delay
+	 * that such a past has seen.
+	 */
+	if (!h->new && h->cwnd <= c->d.wnd && b->bytes >= (u64)(h->cwnd - c->mss) * BLOCK_RTTS)
+		return true;
 	/* An absurd rate of its past is in the mean change until that fell, 1/16 a round. */
 	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DEV_GAIN / 2)
 		return true;

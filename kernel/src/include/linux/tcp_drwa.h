@@ -104,8 +104,7 @@ static_assert(sizeof(struct drwa) <= 64);
  * @target_set_us: when that was set
  * @counted_us:	when the bytes were last compared
  * @all:	bytes that had come by then, whosever they are
- * @came:	of these, those since the count before
- * @came_us:	time from that to this
+ * @came:	of these, those of the second before, or somewhat longer
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
  *
@@ -118,7 +117,6 @@ struct drwa_link {
 	u32	counted_us;
 	u32	all;
 	u32	came;
-	u32	came_us;
 	u32	governed;
 	u8	others;
 };

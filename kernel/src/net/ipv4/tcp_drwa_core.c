@@ -68,8 +68,9 @@
  * the binding acknowledges each (drwa_few()).
  *
  * DRAIN looks for the least OWD anew, every 4 s and 16 RTTs, with 1/16 less than
- * fills the link, or just that if it is few segments: then with the one that is being
- * sent, whose time the base, of the SYN's short packet, has not. What queue there is goes
+ * fills the link, or just that if it is few segments. Where few fill the link that is
+ * a half of it, without the one that is being sent and what the sender rounds down, so
+ * it comes a quarter as often there. What queue there is goes
  * within two rounds, and what delay stays is the path's. A shorter path shows by
  * a lower OWD, and DRAIN goes on, with 1/4 less, for as long as it finds one. If
  * all but an eighth of the queue stays, the path became longer (handover), and
@@ -443,8 +444,8 @@ bool drwa_few(const struct drwa *d, const struct drwa_link *l, u32 mss)
 {
 	u32 few = 2 * DELAY_FLOOR_MSS * mss;
 
-	return d->wnd && d->wnd < few &&
-	       (u64)READ_ONCE(l->came) * d->rtt_us < (u64)few * READ_ONCE(l->came_us);
+	return d->wnd && d->wnd < few && READ_ONCE(l->came) &&
+	       delay_bytes(READ_ONCE(l->came), d->rtt_us) < few;
 }
 
 /* Counts what comes over the queue, once a second and in four RTTs; @all is what
@@ -468,7 +469,6 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 		others = 0;
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->came, came);
-	WRITE_ONCE(l->came_us, elapsed_us);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->governed, 0);
@@ -477,7 +477,8 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 /* Is DRAIN due, here or at another connection? @queue: its own is too long; beside so
  * much traffic of others there would be little window left after a DRAIN.
  */
-static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, bool queue)
+static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, u32 mss,
+			    bool queue)
 {
 	u32 us, begun = now_us ^ d->round_us;
 	int old = DELAY_OLD_SHIFT;
@@ -500,7 +501,8 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, boo
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
 		while (us >> (old - DELAY_DRAIN_SHIFT))
 			old++;
-		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
+		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2) ||
+		    (!(begun >> old >> DELAY_FAR_SHIFT) && drwa_few(d, l, mss)))
 			return false;
 	}
 	WRITE_ONCE(l->drain_us, now_us);
@@ -589,7 +591,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			d->wnd = wnd;
 		if (q_us <= target_us)
 			d->good = d->rate;
-		if (!delay_drain_due(d, l, now_us, full && q_us > target_us))
+		if (!delay_drain_due(d, l, now_us, mss, full && q_us > target_us))
 			return;
 	}
 	bdp = delay_bytes(d->rate, d->rtt_min_us);
@@ -606,8 +608,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		bdp -= bdp >> DELAY_FAR_SHIFT;
 	else if (bdp >> DELAY_DRAIN_SHIFT >= mss)
 		bdp -= bdp >> DELAY_DRAIN_SHIFT;
-	else if (drwa_few(d, l, mss))
-		bdp += mss;
 	d->wnd = max(bdp, floor / 2);
 }
 
