@@ -19,13 +19,12 @@ from drwalab import cases, compare, literature, output, pool, targets
 from drwalab.campaign import on_line
 from drwalab.cases import Case
 from drwalab.kernels import KernelMissing
-from drwalab.literature import Repeated, player
+from drwalab.literature import LAW, Repeated, player
 from drwalab.results import Result, of_idle
 from drwalab.spec import DEFAULTS, RunSpec
 
 STOCK = "stock"
 LIMITS = f"static {targets.LIMITS}"
-LAW = "drwa λ=1.25"
 CLASSIC = "drwa-classic λ=3.00"
 
 PEERS = ("e-links", "e-nr")

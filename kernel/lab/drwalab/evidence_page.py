@@ -32,7 +32,7 @@ from drwalab.evidence import (
     Run,
     Spread,
 )
-from drwalab.literature import MEASURES, Number, Repeated
+from drwalab.literature import GATE, MEASURES, Number, Repeated
 from drwalab.style import Style
 
 # Of the regressions, the page tells so many.
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def subject(self) -> bool:
-        return self.player == LAW
+        return self.player == LAW or self.player.endswith(GATE)
 
 
 @dataclass
@@ -107,6 +107,15 @@ _NAMES = {
     "codel": "CoDel in the router",
     "fq_codel": "FQ-CoDel in the router",
     "pie": "PIE in the router",
+    "uplink pfifo": "today’s phone (pfifo)",
+    "uplink rmnet": "rmnet_sch",
+    "uplink fq_codel": "FQ-CoDel on the qdisc",
+    "uplink autorate": "cake-autorate",
+    "uplink qcut-b": "QCUT-B",
+    "uplink qcut-d": "QCUT-D",
+    "uplink drwa": "drwa’s gate",
+    "upload vegas": "Vegas as the phone’s sender",
+    "upload bbr": "BBR as the phone’s sender",
 }
 
 
@@ -436,17 +445,26 @@ class PaperFigure:
 
 def _paper(repeated: Repeated, commands: Commands) -> PaperFigure:
     figure = repeated.figure
+    gated = any(GATE in claim.ours for claim in figure.claims)
     claims = Table(
         ["Link", "What"],
-        [("Published", ""), ("Measured", ""), ("The default law", "there"), ("", "")],
+        [
+            ("Published", ""),
+            ("Measured", ""),
+            ("The gate" if gated else "The default law", "there"),
+            ("", ""),
+        ],
     )
     marks = {"within": "good", "differs": "bad", "set, but differs": "bad"}
     judged = repeated.judged
     for j in judged:
         runs = [
             r["provenance"]["command"]
-            for who in (j.claim.player, j.claim.of)
-            for r in repeated.runs.get(j.claim.link, {}).get(who or "", [])
+            for link, who in (
+                (j.claim.link, j.claim.player),
+                (j.claim.of_link or j.claim.link, j.claim.of),
+            )
+            for r in repeated.runs.get(link, {}).get(who or "", [])
         ]
         below = ""
         if j.measured and j.measured.low != j.measured.high:
@@ -488,9 +506,9 @@ def _paper(repeated: Repeated, commands: Commands) -> PaperFigure:
 
 
 def _law_cell(repeated: Repeated, claim: literature.Claim, commands: Commands) -> Cell:
-    """What the default law has of it on that link."""
-    runs = repeated.runs.get(claim.link, {}).get(LAW, [])
-    measured = repeated.judge(replace(claim, player=LAW)).measured
+    """What the default law has of it on that link, or the gate."""
+    runs = repeated.runs.get(claim.link, {}).get(claim.ours, [])
+    measured = repeated.judge(replace(claim, player=claim.ours)).measured
     ids = commands.of([r["provenance"]["command"] for r in runs])
     return Cell(claim.show(measured.mean if measured else None), "", ids if measured else ())
 
@@ -498,6 +516,7 @@ def _law_cell(repeated: Repeated, claim: literature.Claim, commands: Commands) -
 def _claim_name(claim: literature.Claim) -> str:
     title = MEASURES[claim.measure].title
     of = f" of that of {person(claim.of)}" if claim.of else ""
+    of += f" ({claim.of_link})" if claim.of_link else ""
     return f"{title}, {person(claim.player)}{of}"
 
 

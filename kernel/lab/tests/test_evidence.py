@@ -47,6 +47,8 @@ def made_up(one: RunSpec) -> Result:
     result["config"] = results._config(one)
     result["objects"] = result["objects"] | {"mean_fct_ms": 4 * P95.get(name, 400.0), "count": 9}
     result["segments"] = {"mean_fct_ms": 500.0, "count": 9} if one.reader.kind == "burst" else None
+    result["firmware"] = {"mean_bytes": 1000.0, "max_bytes": 2000} if one.uplink else None
+    result["up_ms"] = {"mean": 100.0, "p50": 90.0, "p95": 200.0, "p99": 300.0}
     result["neighbours"] = [{"kind": each.kind} for each in one.neighbours]
     result["fair_share"] = 0.7 if one.neighbours else None
     command = result["provenance"] | {"command": one.command()}
