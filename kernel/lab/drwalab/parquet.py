@@ -98,7 +98,9 @@ RUNS = (
     Column("rpm", "float64", "round trips a minute under load, of the probes", evidence.rpm),
     Column("up_mean_ms", "float64", "mean time of the way up", _up("mean")),
     Column("up_p95_ms", "float64", "its 95th percentile", _up("p95")),
-    Column("firmware_mean_bytes", "float64", "what was in the modem", _of("firmware", "mean_bytes")),
+    Column(
+        "firmware_mean_bytes", "float64", "what was in the modem", _of("firmware", "mean_bytes")
+    ),
     Column("objects", "int64", "objects fetched", _of("objects", "count")),
     Column("object_mean_ms", "float64", "mean time of a fetch", _of("objects", "mean_fct_ms")),
     Column("object_p95_ms", "float64", "its 95th percentile", _of("objects", "p95_fct_ms")),
@@ -106,7 +108,9 @@ RUNS = (
     Column("segment_p95_ms", "float64", "its 95th percentile", _of("segments", "p95_fct_ms")),
     Column("jain", "float64", "Jain's index of the downloads", lambda r: r["jain"]),
     Column("fair_share", "float64", "of a fair one, beside neighbours", lambda r: r["fair_share"]),
-    Column("utilisation", "float64", "part of the downlink that was used", lambda r: r["utilisation"]),
+    Column(
+        "utilisation", "float64", "part of the downlink that was used", lambda r: r["utilisation"]
+    ),
     Column("retransmits", "int64", "segments sent again", lambda r: r["retransmits"]),
     Column("queue_drops", "int64", "packets that the queue dropped", lambda r: r["queue_drops"]),
     Column("kernel_key", "string", "hash of the kernel's build", _origin("kernel_key")),

@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 import browser
 from browser import Browser
 from conftest import Lab
-from drwalab import cases, evidence, evidence_page, literature, pool, results
+from drwalab import cases, evidence, evidence_page, literature, pool, results, spec
 from drwalab.evidence import Spread
 from drwalab.kernels import KernelMissing
 from drwalab.spec import RunSpec
@@ -98,19 +98,57 @@ def test_spread() -> None:
 
 def test_verdict_comes_first(page: Path) -> None:
     text = text_of(page)
-    law = "the default law keeps 97.7 % of stock’s goodput at 12.5 % of its p95 RTT"
+    law = "the default law keeps 97.8 % of stock’s goodput at 12.5 % of its p95 RTT"
     assert law in text[:400]
     questions = [
         "What do I gain?",
         "What can it cost?",
         "Which λ?",
         "Which binding?",
+        "And beside others?",
+        "How responsive with eight downloads?",
+        "And uploads?",
         "The worst regressions",
         "The papers, figure by figure",
     ]
     body = text[text.index("Up and to the right") - 600 :]
     places = [body.index(question) for question in questions]
     assert places == sorted(places)
+
+
+def test_responsiveness() -> None:
+    """Of probes from four seconds after the last download began, without the longest 5 %."""
+    result = run("stock", "stock", duration_s=10)
+    result["flows"] = [{"start_s": 0.0}, {"start_s": 1.0}]
+    times = [round(0.05 * n, 2) for n in range(200)]
+    ms = [500.0 if t < 5 else 100.0 for t in times]
+    result["series"]["rtt"] = {"t_s": times, "ms": ms}
+    assert evidence.rpm(result) == pytest.approx(600)
+    # Five of the hundred that count.
+    result["series"]["rtt"]["ms"] = [*ms[:-5], *[9000.0] * 5]
+    assert evidence.rpm(result) == pytest.approx(600)
+    result["series"]["rtt"]["ms"] = [*ms[:-10], *[9000.0] * 10]
+    assert evidence.rpm(result) < 150
+    result["flows"] = [{"start_s": 8.0}]
+    assert evidence.rpm(result) is None
+
+
+def test_the_gate_is_held_against_the_same_phone() -> None:
+    """Its losses are to pfifo with the same receiver; the law's, under that, are the law's."""
+    runs = []
+    for scheme, uplink, mbps in (
+        ("stock", "pfifo", 5.0),
+        ("stock", "drwa", 4.0),
+        ("drwa", "pfifo", 2.0),
+        ("drwa", "drwa", 1.9),
+    ):
+        options = {"rate": "20mbit", "uplink-rate": "5mbit", "upload": True, "flows": "0"}
+        one = spec.parse(scheme, options | {"uplink-scheme": uplink})
+        result = made_up(one) | {"upload_goodput_mbps": mbps}
+        result["objects"] = result["objects"] | {"mean_fct_ms": None}
+        runs.append(evidence.Run("x", "a link", "a link", "key", one.name, result))
+    found = [(loss.law.player, loss.ratio) for loss in evidence.losses(runs)]
+    assert found == [("stock, uplink drwa", 0.8), ("drwa λ=1.25, uplink drwa", 0.95)]
 
 
 def test_regressions_are_told(page: Path) -> None:

@@ -43,7 +43,13 @@ def test_every_claim_names_runs_of_its_case() -> None:
 def test_all_figures_of_the_paper_are_there() -> None:
     numbers = (3, *range(6, 21))
     assert {f"paper-fig{n}" for n in numbers} <= literature.published().keys()
-    assert {"sweden", "port-ride", "port-pings", "qcut-pages", "qcut-acks"} <= literature.published().keys()
+    assert {
+        "sweden",
+        "port-ride",
+        "port-pings",
+        "qcut-pages",
+        "qcut-acks",
+    } <= literature.published().keys()
 
 
 def steady(**config: Any) -> Result:
@@ -152,6 +158,42 @@ def test_judging(repeated: Repeated) -> None:
     record = repeated.record()
     assert record["numbers"]["here"]["drwa λ=1.25"]["goodput"]["mean"] == 2.5
     assert record["claims"][0]["verdict"] == "within"
+
+
+def test_of_another_link(repeated: Repeated) -> None:
+    claim = Claim("elsewhere", "stock", "goodput", of="drwa λ=1.25", of_link="here", value=2.0)
+    repeated.runs["elsewhere"] = {"stock": repeated.runs["here"]["stock"]}
+    found = repeated.judge(claim)
+    assert found.measured == Number(1.8333, 1.6667, 2.0)
+    assert found.claim.what == "Goodput of drwa λ=1.25’s (here), stock"
+
+
+@pytest.mark.parametrize(
+    ("player", "ours"),
+    [
+        ("stock, vegas", "drwa λ=1.25"),
+        ("stock, uplink fq_codel", "stock, uplink drwa"),
+        ("stock, uplink pfifo, upload vegas", "stock, uplink drwa"),
+        ("static paper-lte, uplink qcut-d 10ms", "static paper-lte, uplink drwa"),
+    ],
+)
+def test_who_stands_beside_a_claim(player: str, ours: str) -> None:
+    assert Claim("a link", player, "goodput").ours == ours
+
+
+def test_waits_on_the_way_up() -> None:
+    """100 kB are 200 ms at 4 Mb/s; what is left of the way up is the qdisc's."""
+    result = steady(uplink_rate_bps=4_000_000, base_rtt_ms=60)
+    result["firmware"] = {"mean_bytes": 100_000, "max_bytes": 120_000}
+    result["up_ms"] = {"mean": 250.0}
+    assert MEASURES["modem_ms"].of(result) == 200
+    assert MEASURES["qdisc_ms"].of(result) == 20
+    result["up_ms"] = {"mean": 229.0}
+    assert MEASURES["qdisc_ms"].of(result) == 0
+    result["config"]["uplink_rate_bps"] = None
+    assert MEASURES["modem_ms"].of(result) is MEASURES["qdisc_ms"].of(result) is None
+    result["objects"]["fct_ms"] = [10.0, 20.0, 90.0]
+    assert MEASURES["page"].of(result) == 20
 
 
 def _whole(figure: Figure) -> list[tuple[str, str]]:
