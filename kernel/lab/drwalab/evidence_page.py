@@ -18,7 +18,6 @@ from drwalab.evidence import (
     COMPANY,
     FETCH,
     GOODPUT,
-    LAW,
     NDOWN,
     P95,
     PEERS,
@@ -35,7 +34,7 @@ from drwalab.evidence import (
     Run,
     Spread,
 )
-from drwalab.literature import GATE, MEASURES, Number, Repeated
+from drwalab.literature import GATE, LAW, MEASURES, Number, Repeated
 from drwalab.style import Style
 
 # Of the regressions, the page tells so many.
@@ -769,8 +768,11 @@ def _delay_gain(book: Book) -> dict[str, Any] | None:
     if found is None:
         return None
     curves: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    published = {claim.link.rpartition(", ")[0] for claim in found.figure.claims}
     for link, players in found.runs.items():
         carrier, _, delay = link.rpartition(", ")
+        if carrier not in published:
+            continue
         static = next(iter(players.values()))[0]
         for who in (CLASSIC, LAW):
             if who in players and static["goodput_mbps"]:

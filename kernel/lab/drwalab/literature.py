@@ -150,7 +150,7 @@ def _page(result: Result) -> float | None:
 def _modem_ms(result: Result) -> float | None:
     """What stood in the modem, in the mean, as time at a steady uplink's rate."""
     rate, modem = result["config"]["uplink_rate_bps"], result["firmware"]
-    return modem["mean_bytes"] * 8e3 / rate if rate and modem else None
+    return float(modem["mean_bytes"] * 8e3 / rate) if rate and modem else None
 
 
 def _qdisc_ms(result: Result) -> float | None:
@@ -158,7 +158,7 @@ def _qdisc_ms(result: Result) -> float | None:
     modem_ms, up_ms = _modem_ms(result), result["up_ms"]["mean"]
     if modem_ms is None or up_ms is None:
         return None
-    return max(0.0, float(up_ms) - result["config"]["base_rtt_ms"] / 2 - modem_ms)
+    return max(0.0, float(up_ms) - float(result["config"]["base_rtt_ms"]) / 2 - modem_ms)
 
 
 MEASURES = {

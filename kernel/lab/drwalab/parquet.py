@@ -153,11 +153,11 @@ def series_of(result: Result) -> Iterator[tuple[str, int | None, Sequence[float]
     for flow in dict.fromkeys((result["drwa"] or {}).get("flow", ())):
         rounds = result["drwa"]
         own = [n for n, one in enumerate(rounds["flow"]) if one == flow]
-        stream = None if flow < 0 else flow
+        own_stream = None if flow < 0 else flow
         at = [rounds["t_s"][n] for n in own]
         for name in _ROUNDS:
             if name in rounds:
-                yield f"drwa_{name}", stream, at, [rounds[name][n] for n in own]
+                yield f"drwa_{name}", own_stream, at, [rounds[name][n] for n in own]
 
 
 def tables(results: Sequence[Result]) -> tuple["pa.Table", "pa.Table"]:
