@@ -20,6 +20,8 @@ def test_every_claim_names_runs_of_its_case() -> None:
     known = cases.load()
     for name, figure in literature.published().items():
         case = known[name]
+        # A run has one label.
+        assert len(set(case.specs)) == len(case.specs), name
         players: dict[str, set[str]] = {}
         for one in case.specs:
             players.setdefault(case.labels[one], set()).add(one.name)
