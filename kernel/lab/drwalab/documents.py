@@ -170,10 +170,25 @@ def _bpf() -> Iterator[tuple[str, int]]:
     )
 
 
+def _lab() -> Iterator[tuple[str, int]]:
+    found = _json("evidence")
+    law, published = found["law"], found["published"]
+    yield (
+        f"on {law['links']} links the default law keeps "
+        f"{law['goodput_of_stock']['mean'] * 100:.1f} % of stock's goodput at "
+        f"{100 / law['p95_speed_of_stock']['mean']:.1f} % of its p95 RTT, which is "
+        f"{law['p95_of_idle']['mean']:.1f} times the idle link's; {published['within']} of "
+        f"{published['of']} published values that the links were not chosen for came out within "
+        "their spread",
+        0,
+    )
+
+
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
     "kernel/bpf/README.md": _bpf,
+    "kernel/lab/README.md": _lab,
 }
 
 

@@ -283,9 +283,16 @@ def numbers(book: Book) -> dict[str, Any]:
     all_losses = losses(book.runs)
     claims = [j for figure in book.figures for j in figure.judged if not j.claim.set]
     run = [j for j in claims if j.within is not None]
+    law = law_pairs(book)
     return {
         "schema": "drwa-evidence/1",
         "runs": len({r.command for r in book.runs}),
+        "law": {
+            "links": len(law),
+            "goodput_of_stock": _ratio(law, GOODPUT),
+            "p95_speed_of_stock": _ratio(law, P95),
+            "p95_of_idle": _of_idle(law, "p95"),
+        },
         "peers": {
             label: {
                 who: {
@@ -325,6 +332,12 @@ def peers_of(runs: Sequence[Run]) -> dict[str, dict[str, Pairs]]:
             if stock is not None:
                 found.setdefault(run.label, {}).setdefault(who, []).append((run, stock))
     return found
+
+
+def law_pairs(book: Book) -> Pairs:
+    """The law's and stock's runs on all links of the first question."""
+    peers = peers_of(book.of(*PEERS))
+    return [pair for players in peers.values() for pair in players.get(LAW, [])]
 
 
 def _ratio(pairs: Pairs, quantity: Quantity) -> dict[str, Any] | None:

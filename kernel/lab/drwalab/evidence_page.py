@@ -327,14 +327,8 @@ def _inverse_cell(spread: Spread | None, runs: tuple[int, ...]) -> Cell:
     return _spread_cell(turned, runs)
 
 
-def law_pairs(book: Book) -> Pairs:
-    """The law's and stock's runs on all links of the first question."""
-    peers = evidence.peers_of(book.of(*PEERS))
-    return [pair for players in peers.values() for pair in players.get(LAW, [])]
-
-
 def gain_sentence(book: Book) -> str:
-    pairs = law_pairs(book)
+    pairs = evidence.law_pairs(book)
     goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.ratio_of(pairs, P95)
     idle = evidence.idle_of(pairs, "p95")
     if goodput is None or p95 is None or idle is None:
