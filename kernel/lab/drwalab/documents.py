@@ -184,11 +184,28 @@ def _lab() -> Iterator[tuple[str, int]]:
     )
 
 
+def _uplink() -> Iterator[tuple[str, int]]:
+    words = []
+    for who in ("pfifo", "qcut-d", "drwa"):
+        times = [
+            figure("qcut-pages", link, f"stock, uplink {who}", "page")
+            / figure("qcut-pages", f"{link}, no upload", "stock, uplink pfifo", "page")
+            for link in ("strong signal", "weak signal")
+        ]
+        words.append(" and ".join(f"{time:.2f}" for time in times))
+    yield (
+        f"takes {words[0]} times as long as alone on today's phone, {words[1]} times with QCUT-D, "
+        f"{words[2]} times with the gate",
+        0,
+    )
+
+
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
     "kernel/bpf/README.md": _bpf,
     "kernel/lab/README.md": _lab,
+    "kernel/uplink.md": _uplink,
 }
 
 

@@ -250,7 +250,9 @@ def collect(chosen: Sequence[Case], say: Callable[[str], None]) -> Book:
         book.skipped += why + [f"{case.name}: {reason}" for reason in case.skipped]
     specs = [spec for case in ready for spec in case.specs]
     builds = pool.find_kernels(specs)
-    total, done_cost, done = sum(map(_cost, specs)), 0.0, 0
+    # What was run before takes no time.
+    new = pool.fresh(specs, builds)
+    total, done_cost, done = sum(map(_cost, new)), 0.0, 0
     start = time.monotonic()
     for number, case in enumerate(ready, start=1):
         took = time.monotonic() - start
@@ -263,7 +265,7 @@ def collect(chosen: Sequence[Case], say: Callable[[str], None]) -> Book:
             figure = literature.published()[case.name]
             book.figures.append(Repeated(figure, case, found))
         book.runs += runs_of(case, found)
-        done_cost += sum(map(_cost, case.specs))
+        done_cost += sum(_cost(spec) for spec in case.specs if spec in new)
         done += len(case.specs)
     return book
 

@@ -66,6 +66,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "run_specs", lambda specs, **_: [made_up(s) for s in specs])
         patch.setattr(pool, "find_kernels", _without_module)
+        patch.setattr(pool, "fresh", lambda specs, _: set(specs))
         book = evidence.collect(evidence.plan(False, traces), lambda _: None)
     evidence_page.write(book, evidence.numbers(book), folder / "report.html", False)
     (folder / "report.json").write_text(json.dumps(evidence.numbers(book)))
@@ -196,9 +197,37 @@ def test_self_contained_and_small(page: Path) -> None:
     assert "http:" not in html and "https:" not in html and "src=" not in html
 
 
+def test_time_left_is_of_what_was_not_run_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of four cases the first was there; of three that take a minute, two are left, then one."""
+    chosen = [
+        cases.Case(name, "", None, False, [spec.parse("stock", {"rate": rate, "seed": n})], [], {})
+        for n, (name, rate) in enumerate(
+            (("old", "10mbit"), ("a", "20mbit"), ("b", "20mbit"), ("c", "20mbit"))
+        )
+    ]
+    clock = [0.0]
+
+    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
+        clock[0] += 60.0 if specs[0] in new else 0.0
+        return [made_up(s) for s in specs]
+
+    new = {one for case in chosen[1:] for one in case.specs}
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", lambda _: {})
+    monkeypatch.setattr(pool, "fresh", lambda *_: new)
+    monkeypatch.setattr(evidence.time, "monotonic", lambda: clock[0])
+    said: list[str] = []
+    evidence.collect(chosen, said.append)
+    left = [re.search(r"about (\d+) min left", text) for text in said]
+    assert [found and int(found[1]) for found in left] == [None, None, 2, 1]
+
+
 def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "run_specs", lambda specs, **_: [made_up(s) for s in specs])
     monkeypatch.setattr(pool, "find_kernels", _without_module)
+    monkeypatch.setattr(pool, "fresh", lambda specs, _: set(specs))
     names = ("e-links", "paper-fig18")
     monkeypatch.setattr(evidence, "plan", lambda full, traces: cases.choose(names, traces))
     done = lab(f"evidence -o {tmp_path}/new/page.html")
