@@ -112,7 +112,7 @@ _NAMES = {
     "codel": "CoDel in the router",
     "fq_codel": "FQ-CoDel in the router",
     "pie": "PIE in the router",
-    "uplink pfifo": "today’s phone (pfifo)",
+    "uplink pfifo": "today’s pfifo",
     "uplink rmnet": "rmnet_sch",
     "uplink fq_codel": "FQ-CoDel on the qdisc",
     "uplink autorate": "cake-autorate",
@@ -503,12 +503,12 @@ def _company(book: Book, commands: Commands) -> Section:
     for run in book.of(COMPANY):
         kind = str(run.result["neighbours"][0]["kind"])
         found.setdefault((kind, run.player), []).append(run)
-    law = []
+    law: dict[str, list[float]] = {}
     for (kind, who), runs in found.items():
         shares = [value for run in runs if (value := SHARE.of(run.result)) is not None]
         ids = commands.of([run.command for run in runs])
         if who == LAW:
-            law += shares
+            law[kind.upper()] = shares
         table.rows.append(
             Row(
                 [_BESIDE[kind], person(who)],
@@ -521,8 +521,10 @@ def _company(book: Book, commands: Commands) -> Section:
             )
         )
     answer = (
-        f"Beside a stock phone’s traffic in the same queue, which nothing governs, the default law "
-        f"keeps {percent(min(law))} to {percent(max(law))} of a fair share."
+        "Of a fair share beside a stock phone’s traffic in the same queue, which nothing governs, "
+        "the default law keeps at worst "
+        + ", ".join(f"{percent(min(shares))} beside {kind}" for kind, shares in law.items())
+        + "."
         if law
         else "This was not run."
     )
@@ -659,7 +661,7 @@ def _law_cell(repeated: Repeated, claim: literature.Claim, commands: Commands) -
 
 def _claim_name(claim: literature.Claim) -> str:
     title = MEASURES[claim.measure].title
-    of = f" of that of {person(claim.of)}" if claim.of else ""
+    of = f", of that of {person(claim.of)}" if claim.of else ""
     of += f" ({claim.of_link})" if claim.of_link else ""
     return f"{title}, {person(claim.player)}{of}"
 
