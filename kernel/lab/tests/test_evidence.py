@@ -3,6 +3,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from html import unescape
@@ -217,7 +218,7 @@ def test_time_left_is_of_what_was_not_run_before(
     monkeypatch.setattr(pool, "run_specs", run_specs)
     monkeypatch.setattr(pool, "find_kernels", lambda _: {})
     monkeypatch.setattr(pool, "fresh", lambda *_: new)
-    monkeypatch.setattr(evidence.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     said: list[str] = []
     evidence.collect(chosen, said.append)
     left = [re.search(r"about (\d+) min left", text) for text in said]
