@@ -193,6 +193,14 @@ def _uplink() -> Iterator[tuple[str, int]]:
             for link in ("strong signal", "weak signal")
         ]
         words.append(" and ".join(f"{time:.2f}" for time in times))
+    for scheme, start in (("stock", "have "), ("drwa", "with the law below, ")):
+        parts = [
+            each["of_baseline"] * 100
+            for each in _json("evidence")["regressions"]
+            if (each["case"], each["what"]) == ("e-rrul", "goodput of the upload")
+            and f"--scheme {scheme} " in each["command"]
+        ]
+        yield f"{start}{span(parts, 1)} % of what they have with pfifo", len(start)
     yield (
         f"takes {words[0]} times as long as alone on today's phone, {words[1]} times with QCUT-D, "
         f"{words[2]} times with the gate",

@@ -277,7 +277,7 @@ def _uploads(book: Book, commands: Commands) -> Section:
         for who, run in players.items():
             if base := players.get(f"{STOCK}, uplink pfifo"):
                 found.setdefault(who, []).append((run, base))
-    answer = "This was not run."
+    answer, alone = "This was not run.", ""
     for who, pairs in found.items():
         runs = commands.runs(pairs)
         down, up = (evidence.ratio_of(pairs, quantity) for quantity in (GOODPUT, UPLOAD))
@@ -302,9 +302,11 @@ def _uploads(book: Book, commands: Commands) -> Section:
                 f"{percent(down.mean)} of the downloads and {percent(up.mean)} of the uploads, "
                 f"at {idle.mean:.1f} times the idle link’s p95 RTT."
             )
+        if who == f"{STOCK}, {GATE}" and up:
+            alone = f" The gate without the law keeps {percent(up.mean)} of the uploads."
     return Section(
         "And uploads?",
-        answer,
+        answer + alone,
         table,
         "Flent’s rrul_be, without its marks of classes, on LTE with 5 Mb/s up and a modem that "
         "queues 600 kB. The gate is the qdisc drwa_up. QCUT’s page loads are among the papers.",
@@ -860,11 +862,16 @@ def verdict(book: Book, found: dict[str, Any]) -> list[str]:
     published = found["published"]
     said = [gain_sentence(book)]
     lost = [loss for loss in evidence.losses(book.runs) if loss.ratio < evidence.REGRESSION]
-    if lost:
-        said.append(
-            f"It loses most {place(lost[0].law)}: {percent(lost[0].ratio)} of stock’s "
-            f"{lost[0].quantity}."
-        )
+    gated = [loss for loss in lost if loss.law.player.endswith(GATE)]
+    for who, worst in (
+        ("It", [loss for loss in lost if loss not in gated]),
+        ("The uplink’s gate, which is off by default,", gated),
+    ):
+        if worst:
+            said.append(
+                f"{who} loses most {place(worst[0].law)}: {percent(worst[0].ratio)} of stock’s "
+                f"{worst[0].quantity}."
+            )
     said.append(
         f"Of the papers’ values that the links were not chosen for, {published['within']} of "
         f"{published['of']} came out within their spread; each figure says why the others did not."
@@ -879,7 +886,10 @@ def place(run: Run) -> str:
     kinds = [str(each["kind"]) for each in run.result["neighbours"]]
     if kinds:
         words += f" beside {' and '.join(k.upper() for k in kinds)} that nothing governs"
-    if config["upload"]:
+    if config["upload"] and run.player.endswith(GATE):
+        receiver = person(run.player.removesuffix(f", {GATE}"))
+        words += f", beside downloads under {receiver}" if config["flows"] else ""
+    elif config["upload"]:
         words += ", beside an upload of its own"
     if config["events"]:
         words += f", with {' and '.join(config['events'])}"
