@@ -546,7 +546,12 @@ def _regressions(book: Book, commands: Commands) -> Section:
     for loss in lost[:WORST]:
         table.rows.append(
             Row(
-                [loss.quantity, loss.law.link],
+                [
+                    loss.quantity
+                    if loss.law.player == LAW
+                    else f"{loss.quantity}, {person(loss.law.player)}",
+                    loss.law.link,
+                ],
                 [
                     Cell(percent(loss.ratio), "", _pair(loss, commands), "bad"),
                     Cell(loss.law.case, mark="words"),
