@@ -26,6 +26,7 @@ from drwalab.jobs import merge_command, plan_command, run_one_command
 from drwalab.kernels import kernel_app
 from drwalab.literature import literature
 from drwalab.machine import machine
+from drwalab.parquet import parquet
 from drwalab.picture import picture
 from drwalab.radios import RADIOS
 from drwalab.report import report
@@ -50,6 +51,7 @@ app.command("merge")(merge_command)
 app.command("plan")(plan_command)
 app.command("run-one")(run_one_command)
 app.command()(report)
+app.command()(parquet)
 app.command()(picture)
 kernel_app.command()(symbols)
 

@@ -170,10 +170,50 @@ def _bpf() -> Iterator[tuple[str, int]]:
     )
 
 
+def _lab() -> Iterator[tuple[str, int]]:
+    found = _json("evidence")
+    law, published = found["law"], found["published"]
+    yield (
+        f"on {law['links']} links the default law keeps "
+        f"{law['goodput_of_stock']['mean'] * 100:.1f} % of stock's goodput at "
+        f"{100 / law['p95_speed_of_stock']['mean']:.1f} % of its p95 RTT, which is "
+        f"{law['p95_of_idle']['mean']:.1f} times the idle link's; {published['within']} of "
+        f"{published['of']} published values that the links were not chosen for came out within "
+        "their spread",
+        0,
+    )
+
+
+def _uplink() -> Iterator[tuple[str, int]]:
+    words = []
+    for who in ("pfifo", "qcut-d", "drwa"):
+        times = [
+            figure("qcut-pages", link, f"stock, uplink {who}", "page")
+            / figure("qcut-pages", f"{link}, no upload", "stock, uplink pfifo", "page")
+            for link in ("strong signal", "weak signal")
+        ]
+        words.append(" and ".join(f"{time:.2f}" for time in times))
+    for scheme, start in (("stock", "have "), ("drwa", "with the law below, ")):
+        parts = [
+            each["of_baseline"] * 100
+            for each in _json("evidence")["regressions"]
+            if (each["case"], each["what"]) == ("e-rrul", "goodput of the upload")
+            and f"--scheme {scheme} " in each["command"]
+        ]
+        yield f"{start}{span(parts, 1)} % of what they have with pfifo", len(start)
+    yield (
+        f"takes {words[0]} times as long as alone on today's phone, {words[1]} times with QCUT-D, "
+        f"{words[2]} times with the gate",
+        0,
+    )
+
+
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
     "kernel/bpf/README.md": _bpf,
+    "kernel/lab/README.md": _lab,
+    "kernel/uplink.md": _uplink,
 }
 
 

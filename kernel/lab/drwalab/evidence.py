@@ -7,7 +7,7 @@ the geometric mean, with its confidence interval of 95 % (Student's t on the log
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import exp, log, sqrt
 from pathlib import Path
@@ -19,18 +19,18 @@ from drwalab import cases, compare, literature, output, pool, targets
 from drwalab.campaign import on_line
 from drwalab.cases import Case
 from drwalab.kernels import KernelMissing
-from drwalab.literature import Repeated, player
+from drwalab.literature import GATE, LAW, Repeated, player
 from drwalab.results import Result, of_idle
 from drwalab.spec import DEFAULTS, RunSpec
 
 STOCK = "stock"
 LIMITS = f"static {targets.LIMITS}"
-LAW = "drwa λ=1.25"
 CLASSIC = "drwa-classic λ=3.00"
 
 PEERS = ("e-links", "e-nr")
 WEB, VIDEO, COMPANY, SWEEP, BINDINGS = "e-web", "e-video", "e-company", "e-lambda", "e-bindings"
-EVIDENCE = (*PEERS, WEB, VIDEO, COMPANY, SWEEP, BINDINGS)
+NDOWN, RRUL = "e-ndown", "e-rrul"
+EVIDENCE = (*PEERS, WEB, VIDEO, COMPANY, SWEEP, BINDINGS, NDOWN, RRUL)
 # What may cost: a start, a longer path, an upload, steps of the rate, links without bufferbloat.
 COSTS = (
     "defect-start",
@@ -43,6 +43,10 @@ COSTS = (
 )
 # What loses more of stock's than this is a regression.
 REGRESSION = 0.98
+
+# The draft's moving average, in intervals of a second, and its trimmed mean, in percent.
+SETTLED_S = 4
+TRIMMED = 95
 
 # Two-sided 95 % quantiles of Student's t by degrees of freedom; beyond them, the normal one.
 T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
@@ -99,6 +103,7 @@ def runs_of(case: Case, found: Sequence[Result]) -> list[Run]:
     made = []
     for spec, result in zip(case.specs, found, strict=True):
         slim = {k: v for k, v in result.items() if k not in ("series", "drwa")}
+        slim["rpm"] = rpm(result)
         slim["objects"] = {k: v for k, v in result["objects"].items() if not k.endswith("_ms")} | {
             k: result["objects"][k] for k in ("mean_fct_ms", "p95_fct_ms")
         }
@@ -185,18 +190,25 @@ class Loss:
     base: Run
 
 
+def _rivals(players: dict[str, Run]) -> Iterator[tuple[Run, Run]]:
+    """The law's run and the baseline's; the gate's, and what the same phone has without it."""
+    if LAW in players and (base := baseline(players)):
+        yield players[LAW], base
+    for who, run in players.items():
+        if who.endswith(GATE) and (base := players.get(who.replace(GATE, "uplink pfifo"))):
+            yield run, base
+
+
 def losses(runs: Sequence[Run]) -> list[Loss]:
     """All quantities on all links, the worst first; of runs that two cases share, one."""
     found: dict[tuple[str, str], Loss] = {}
     for players in by_link(runs).values():
-        law, base = players.get(LAW), baseline(players)
-        if law is None or base is None:
-            continue
-        for quantity in WORTH:
-            if (ratio := quantity.ratio(law, base)) is not None:
-                found.setdefault(
-                    (quantity.title, law.command), Loss(quantity.title, ratio, law, base)
-                )
+        for law, base in _rivals(players):
+            for quantity in WORTH:
+                if (ratio := quantity.ratio(law, base)) is not None:
+                    found.setdefault(
+                        (quantity.title, law.command), Loss(quantity.title, ratio, law, base)
+                    )
     return sorted(found.values(), key=lambda loss: loss.ratio)
 
 
@@ -238,7 +250,9 @@ def collect(chosen: Sequence[Case], say: Callable[[str], None]) -> Book:
         book.skipped += why + [f"{case.name}: {reason}" for reason in case.skipped]
     specs = [spec for case in ready for spec in case.specs]
     builds = pool.find_kernels(specs)
-    total, done_cost, done = sum(map(_cost, specs)), 0.0, 0
+    # What was run before takes no time.
+    new = pool.fresh(specs, builds)
+    total, done_cost, done = sum(map(_cost, new)), 0.0, 0
     start = time.monotonic()
     for number, case in enumerate(ready, start=1):
         took = time.monotonic() - start
@@ -251,7 +265,7 @@ def collect(chosen: Sequence[Case], say: Callable[[str], None]) -> Book:
             figure = literature.published()[case.name]
             book.figures.append(Repeated(figure, case, found))
         book.runs += runs_of(case, found)
-        done_cost += sum(map(_cost, case.specs))
+        done_cost += sum(_cost(spec) for spec in case.specs if spec in new)
         done += len(case.specs)
     return book
 
@@ -271,9 +285,16 @@ def numbers(book: Book) -> dict[str, Any]:
     all_losses = losses(book.runs)
     claims = [j for figure in book.figures for j in figure.judged if not j.claim.set]
     run = [j for j in claims if j.within is not None]
+    law = law_pairs(book)
     return {
         "schema": "drwa-evidence/1",
         "runs": len({r.command for r in book.runs}),
+        "law": {
+            "links": len(law),
+            "goodput_of_stock": _ratio(law, GOODPUT),
+            "p95_speed_of_stock": _ratio(law, P95),
+            "p95_of_idle": _of_idle(law, "p95"),
+        },
         "peers": {
             label: {
                 who: {
@@ -315,6 +336,12 @@ def peers_of(runs: Sequence[Run]) -> dict[str, dict[str, Pairs]]:
     return found
 
 
+def law_pairs(book: Book) -> Pairs:
+    """The law's and stock's runs on all links of the first question."""
+    peers = peers_of(book.of(*PEERS))
+    return [pair for players in peers.values() for pair in players.get(LAW, [])]
+
+
 def _ratio(pairs: Pairs, quantity: Quantity) -> dict[str, Any] | None:
     spread = ratio_of(pairs, quantity)
     return None if spread is None else {k: round(v, 4) for k, v in asdict(spread).items()}
@@ -331,9 +358,19 @@ def ratio_of(pairs: Pairs, quantity: Quantity) -> Spread | None:
 
 
 def rpm(result: Result) -> float | None:
-    """Round trips a minute under load (draft-ietf-ippm-responsiveness), of the probes alone."""
-    mean = result["rtt_ms"]["mean"]
-    return 60e3 / mean if mean else None
+    """Foreign responsiveness, in round trips a minute (draft-ietf-ippm-responsiveness).
+
+    Of the probes from four seconds after the last download began, by the mean of all but the
+    longest 5 %, as the draft takes its own. Its foreign probes are the handshakes and a request of
+    a new connection, ours is one packet each way. What it asks of connections that carry the load
+    is not measured, so a router that orders by flow looks better than it would there.
+    """
+    start_s = max((flow["start_s"] for flow in result["flows"]), default=0.0) + SETTLED_S
+    rtt = result["series"]["rtt"]
+    taken = np.array(rtt["ms"])[np.array(rtt["t_s"]) >= start_s]
+    if not len(taken):
+        return None
+    return float(60e3 / taken[taken <= np.percentile(taken, TRIMMED)].mean())
 
 
 def idle_of(pairs: Pairs, key: str) -> Spread | None:

@@ -2,6 +2,7 @@
 """`lab literature`: what papers published (published.toml) beside what the lab measures."""
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,11 @@ from drwalab.spec import DEFAULTS, PACKET_BYTES, SpecError
 
 PUBLISHED = cases.LAB / "published.toml"
 RECORD = cases.LAB / "results" / "literature.json"
+
+# This project's law and the uplink's gate, as runs are named.
+LAW = "drwa λ=1.25"
+GATE = "uplink drwa"
+_UPLINK = re.compile(r"uplink [^,]+(, upload \w+)?")
 
 # A queue counts as full from here on, until it has fallen below the second: parts of its delay.
 FULL, AGAIN = 0.97, 0.92
@@ -135,6 +141,26 @@ def _fetch(key: str) -> Callable[[Result], float | None]:
     return lambda result: result["objects"][key]
 
 
+def _page(result: Result) -> float | None:
+    """Median time of the pages that came, which are the run's objects."""
+    taken = result["objects"]["fct_ms"]
+    return float(np.median(taken)) if taken else None
+
+
+def _modem_ms(result: Result) -> float | None:
+    """What stood in the modem, in the mean, as time at a steady uplink's rate."""
+    rate, modem = result["config"]["uplink_rate_bps"], result["firmware"]
+    return float(modem["mean_bytes"] * 8e3 / rate) if rate and modem else None
+
+
+def _qdisc_ms(result: Result) -> float | None:
+    """Mean wait of the probes in front of the modem: the rest of their way up."""
+    modem_ms, up_ms = _modem_ms(result), result["up_ms"]["mean"]
+    if modem_ms is None or up_ms is None:
+        return None
+    return max(0.0, float(up_ms) - float(result["config"]["base_rtt_ms"]) / 2 - modem_ms)
+
+
 MEASURES = {
     "goodput": Measure("Goodput", "Mb/s", 2, _goodput, True),
     "rtt_mean": Measure("RTT mean", "ms", 0, _rtt("mean"), False),
@@ -154,6 +180,10 @@ MEASURES = {
     "ping_80": Measure("Ping at 80 %", "ms", 0, pings(0.8), False),
     "ping_growth": Measure("Pings at 80 % of those at 20 %", "", 2, _growth, False),
     "time_20mb": Measure("20 MB after", "s", 1, lambda r: _instant_s(r, 20e6), False),
+    "page": Measure("Page load, median", "ms", 0, _page, False),
+    "upload": Measure("Upload", "Mb/s", 2, lambda r: r["upload_goodput_mbps"], True),
+    "qdisc_ms": Measure("Wait in the qdisc", "ms", 0, _qdisc_ms, False),
+    "modem_ms": Measure("Wait in the modem", "ms", 0, _modem_ms, False),
     "unevenness": Measure("Change from second to second", "of the mean", 2, unevenness, False),
 }
 
@@ -174,6 +204,8 @@ class Claim:
     player: str
     measure: str
     of: str | None = None
+    # Where that other one is, if on another link.
+    of_link: str | None = None
     value: float | None = None
     at_least: float | None = None
     at_most: float | None = None
@@ -184,6 +216,7 @@ class Claim:
     def what(self) -> str:
         title = MEASURES[self.measure].title
         of = f" of {self.of}’s" if self.of else ""
+        of += f" ({self.of_link})" if self.of_link else ""
         return f"{title}{of}, {self.player}"
 
     def show(self, number: float | None) -> str:
@@ -204,6 +237,12 @@ class Claim:
         if self.at_least is not None:
             return f"≥ {self.show(self.at_least)}"
         return f"≤ {self.show(self.at_most)}"
+
+    @property
+    def ours(self) -> str:
+        """Who of this project stands beside it: the gate in front of the same, or the law."""
+        named = _UPLINK.search(self.player)
+        return self.player.replace(named[0], GATE) if named else LAW
 
     def within(self, low: float, high: float, spread: float) -> bool:
         """Whether what was measured, from low to high over the seeds, is what was published."""
@@ -310,7 +349,7 @@ class Repeated:
     def judge(self, claim: Claim) -> Judged:
         values = self._values(claim.link, claim.player, claim.measure)
         if claim.of:
-            others = self._values(claim.link, claim.of, claim.measure)
+            others = self._values(claim.of_link or claim.link, claim.of, claim.measure)
             # Seed by seed; where one of them never did it, there is no ratio.
             pairs = zip(values, others, strict=True) if len(values) == len(others) else ()
             values = [value / other for value, other in pairs if other]

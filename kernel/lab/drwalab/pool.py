@@ -160,6 +160,16 @@ def kept_path(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     return results_dir() / f"{digest.hexdigest()[:24]}.json.gz"
 
 
+def fresh(specs: Sequence[RunSpec], builds: Builds) -> set[RunSpec]:
+    """Those that were not run before."""
+    agent = kernels.agent()
+
+    def there(spec: RunSpec) -> bool:
+        return kept_path(spec, builds[spec.kernel, spec.flavour], agent).exists()
+
+    return {spec for spec in specs if not there(spec)}
+
+
 def keep(path: Path, result: dict[str, Any]) -> None:
     """Writes it so that no half of it is ever seen; the same result gives the same bytes."""
     path.parent.mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from html import unescape
@@ -15,7 +16,7 @@ from plotly.offline import get_plotlyjs
 import browser
 from browser import Browser
 from conftest import Lab
-from drwalab import cases, evidence, evidence_page, literature, pool, results
+from drwalab import cases, evidence, evidence_page, literature, pool, results, spec
 from drwalab.evidence import Spread
 from drwalab.kernels import KernelMissing
 from drwalab.spec import RunSpec
@@ -47,6 +48,8 @@ def made_up(one: RunSpec) -> Result:
     result["config"] = results._config(one)
     result["objects"] = result["objects"] | {"mean_fct_ms": 4 * P95.get(name, 400.0), "count": 9}
     result["segments"] = {"mean_fct_ms": 500.0, "count": 9} if one.reader.kind == "burst" else None
+    result["firmware"] = {"mean_bytes": 1000.0, "max_bytes": 2000} if one.uplink else None
+    result["up_ms"] = {"mean": 100.0, "p50": 90.0, "p95": 200.0, "p99": 300.0}
     result["neighbours"] = [{"kind": each.kind} for each in one.neighbours]
     result["fair_share"] = 0.7 if one.neighbours else None
     command = result["provenance"] | {"command": one.command()}
@@ -64,6 +67,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "run_specs", lambda specs, **_: [made_up(s) for s in specs])
         patch.setattr(pool, "find_kernels", _without_module)
+        patch.setattr(pool, "fresh", lambda specs, _: set(specs))
         book = evidence.collect(evidence.plan(False, traces), lambda _: None)
     evidence_page.write(book, evidence.numbers(book), folder / "report.html", False)
     (folder / "report.json").write_text(json.dumps(evidence.numbers(book)))
@@ -96,19 +100,57 @@ def test_spread() -> None:
 
 def test_verdict_comes_first(page: Path) -> None:
     text = text_of(page)
-    law = "the default law keeps 97.7 % of stock’s goodput at 12.5 % of its p95 RTT"
+    law = "the default law keeps 97.8 % of stock’s goodput at 12.5 % of its p95 RTT"
     assert law in text[:400]
     questions = [
         "What do I gain?",
         "What can it cost?",
         "Which λ?",
         "Which binding?",
+        "And beside others?",
+        "How responsive with eight downloads?",
+        "And uploads?",
         "The worst regressions",
         "The papers, figure by figure",
     ]
     body = text[text.index("Up and to the right") - 600 :]
     places = [body.index(question) for question in questions]
     assert places == sorted(places)
+
+
+def test_responsiveness() -> None:
+    """Of probes from four seconds after the last download began, without the longest 5 %."""
+    result = run("stock", "stock", duration_s=10)
+    result["flows"] = [{"start_s": 0.0}, {"start_s": 1.0}]
+    times = [round(0.05 * n, 2) for n in range(200)]
+    ms = [500.0 if t < 5 else 100.0 for t in times]
+    result["series"]["rtt"] = {"t_s": times, "ms": ms}
+    assert evidence.rpm(result) == pytest.approx(600)
+    # Five of the hundred that count.
+    result["series"]["rtt"]["ms"] = [*ms[:-5], *[9000.0] * 5]
+    assert evidence.rpm(result) == pytest.approx(600)
+    result["series"]["rtt"]["ms"] = [*ms[:-10], *[9000.0] * 10]
+    assert (evidence.rpm(result) or 0) < 150
+    result["flows"] = [{"start_s": 8.0}]
+    assert evidence.rpm(result) is None
+
+
+def test_the_gate_is_held_against_the_same_phone() -> None:
+    """Its losses are to pfifo with the same receiver; the law's, under that, are the law's."""
+    runs = []
+    for scheme, uplink, mbps in (
+        ("stock", "pfifo", 5.0),
+        ("stock", "drwa", 4.0),
+        ("drwa", "pfifo", 2.0),
+        ("drwa", "drwa", 1.9),
+    ):
+        options = {"rate": "20mbit", "uplink-rate": "5mbit", "upload": True, "flows": "0"}
+        one = spec.parse(scheme, options | {"uplink-scheme": uplink})
+        result = made_up(one) | {"upload_goodput_mbps": mbps}
+        result["objects"] = result["objects"] | {"mean_fct_ms": None}
+        runs.append(evidence.Run("x", "a link", "a link", "key", one.name, result))
+    found = [(loss.law.player, loss.ratio) for loss in evidence.losses(runs)]
+    assert found == [("stock, uplink drwa", 0.8), ("drwa λ=1.25, uplink drwa", 0.95)]
 
 
 def test_regressions_are_told(page: Path) -> None:
@@ -156,9 +198,37 @@ def test_self_contained_and_small(page: Path) -> None:
     assert "http:" not in html and "https:" not in html and "src=" not in html
 
 
+def test_time_left_is_of_what_was_not_run_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of four cases the first was there; of three that take a minute, two are left, then one."""
+    chosen = [
+        cases.Case(name, "", None, False, [spec.parse("stock", {"rate": rate, "seed": n})], [], {})
+        for n, (name, rate) in enumerate(
+            (("old", "10mbit"), ("a", "20mbit"), ("b", "20mbit"), ("c", "20mbit"))
+        )
+    ]
+    clock = [0.0]
+
+    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
+        clock[0] += 60.0 if specs[0] in new else 0.0
+        return [made_up(s) for s in specs]
+
+    new = {one for case in chosen[1:] for one in case.specs}
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", lambda _: {})
+    monkeypatch.setattr(pool, "fresh", lambda *_: new)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    said: list[str] = []
+    evidence.collect(chosen, said.append)
+    left = [re.search(r"about (\d+) min left", text) for text in said]
+    assert [found and int(found[1]) for found in left] == [None, None, 2, 1]
+
+
 def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "run_specs", lambda specs, **_: [made_up(s) for s in specs])
     monkeypatch.setattr(pool, "find_kernels", _without_module)
+    monkeypatch.setattr(pool, "fresh", lambda specs, _: set(specs))
     names = ("e-links", "paper-fig18")
     monkeypatch.setattr(evidence, "plan", lambda full, traces: cases.choose(names, traces))
     done = lab(f"evidence -o {tmp_path}/new/page.html")

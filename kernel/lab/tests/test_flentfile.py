@@ -5,6 +5,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from conftest import Lab
 from drwalab import flentfile
 from synthetic import demo_runs, run
@@ -26,6 +28,30 @@ def test_series_are_those_of_the_run() -> None:
     # A ping counts from when it was sent.
     result["series"]["rtt"] = {"t_s": [0.3, 0.5], "ms": [10.0, 20.0]}
     assert flentfile.content(result)["results"]["Ping (ms) ICMP"][:3] == [None, 10.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("downs", "ups", "name", "first", "last"),
+    [
+        (4, 4, "rrul_be", "TCP upload BE", "TCP download BE4"),
+        (2, 1, "rrul_be_nflows", "TCP upload BE::1", "TCP download BE::2"),
+        (0, 2, "tcp_nup", "TCP upload::1", "TCP upload::2"),
+    ],
+)
+def test_shapes(downs: int, ups: int, name: str, first: str, last: str) -> None:
+    """Streams have the names that flent's own test of this shape plots."""
+    result = run("stock", "stock", duration_s=10, upload=ups > 0, flows=downs)
+    result["series"]["flow_goodput_mbps"] = [[2.0] * 100] * downs
+    result["series"]["upload_goodput_mbps"] = [[1.0] * 100] * ups
+    found = flentfile.content(result)
+    assert found["metadata"]["NAME"] == name
+    streams = [key for key in found["results"] if key[-3:] not in ("avg", "sum", "als")]
+    assert (streams[0], streams[-2]) == (first, last)
+    assert set(found["results"]["TCP upload sum"]) == {float(ups)}
+    both = downs > 0
+    assert ("TCP totals" in found["results"]) == ("Ping (ms) avg" in found["results"]) == both
+    if both:
+        assert set(found["results"]["TCP totals"]) == {2.0 * downs + ups}
 
 
 def test_command(lab: Lab, tmp_path: Path) -> None:

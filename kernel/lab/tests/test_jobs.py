@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conftest import Lab, needs_kernels
-from drwalab import cases, guest, jobs, kernels, pool, results, spec
+from drwalab import cases, guest, jobs, kernels, pool, results, sources, spec
 from drwalab.kernels import Kernel
 from drwalab.spec import RunSpec, SpecError
 from synthetic import run
@@ -247,3 +247,42 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     assert not jobs.run_job(plan, short)
     assert plan.result(short.id).read_bytes() == before
     assert jobs.run_job(plan, long)
+
+
+@pytest.mark.guest
+def test_two_hosts(tmp_path: Path) -> None:
+    """A host with another cache, home, locale, time zone and name gives the same bytes."""
+    runs = [
+        spec.parse(scheme, {"rate": "4mbit", "duration": "3s", "object": ["20kB"]})
+        for scheme in ("stock", "drwa")
+    ]
+    needs_kernels(runs)
+    jobs.make(tmp_path / "here", [cases.Case("x", "", None, False, runs, [], {})])
+    here = jobs.Plan(tmp_path / "here")
+    for job in here.jobs:
+        jobs.kept_here(job.id).unlink(missing_ok=True)
+        jobs.run_job(here, job)
+    there = tmp_path / "there"
+    shutil.copytree(tmp_path / "here", there / "plan")
+    shutil.rmtree(there / "plan" / "results")
+    (there / "plan" / "results").mkdir()
+    cache = there / "cache" / "drwa"
+    cache.mkdir(parents=True)
+    for name in ("kernels", "sources"):
+        (cache / name).symlink_to(sources.cache_dir() / name)
+    other = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(cases.LAB),
+        "XDG_CACHE_HOME": str(there / "cache"),
+        "HOME": str(there),
+        "LC_ALL": "C",
+        "TZ": "Pacific/Auckland",
+    }
+    command = [sys.executable, "-m", "drwalab", "run-one", "plan", *(j.id for j in here.jobs)]
+    if os.geteuid() == 0:
+        command = ["unshare", "--uts", "sh", "-c", 'hostname other && exec "$@"', "sh", *command]
+    done = subprocess.run(command, cwd=there, env=other, text=True, capture_output=True)
+    assert done.stdout == "".join(f"{job.id}  done\n" for job in here.jobs), done.stderr
+    for job in here.jobs:
+        again = there / "plan" / "results" / here.result(job.id).name
+        assert again.read_bytes() == here.result(job.id).read_bytes()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drwalab import cases, literature, spec
+from drwalab import cases, literature, spec, uplink
 from drwalab.literature import MEASURES, Claim, Figure, Number, Repeated
 from synthetic import run
 
@@ -20,23 +20,38 @@ def test_every_claim_names_runs_of_its_case() -> None:
     known = cases.load()
     for name, figure in literature.published().items():
         case = known[name]
+        # A run has one label.
+        assert len(set(case.specs)) == len(case.specs), name
         players: dict[str, set[str]] = {}
         for one in case.specs:
             players.setdefault(case.labels[one], set()).add(one.name)
         for claim in figure.claims:
             assert claim.player in players[claim.link], f"{name}: {claim.player}"
-            assert claim.of is None or claim.of in players[claim.link], f"{name}: {claim.of}"
+            of_link = claim.of_link or claim.link
+            assert claim.of is None or claim.of in players[of_link], f"{name}: {claim.of}"
+            assert not claim.of_link or claim.of, name
+            # This project's own beside it.
+            assert claim.ours in players[claim.link], f"{name}: {claim.ours}"
             assert claim.measure in MEASURES
             assert (claim.value is None) is not (claim.at_least is claim.at_most is None), name
         assert set(figure.measures) <= MEASURES.keys()
-        # The law beside Algorithm 1, wherever the figure is about receivers.
-        assert {s.scheme.name for s in case.specs} >= {"drwa", "drwa-classic"}, name
+        if figure.source.text.startswith("Guo"):
+            # All that may stand before the modem.
+            assert {s.uplink.scheme for s in case.specs if s.uplink} == set(uplink.SCHEMES), name
+        else:
+            assert {s.scheme.name for s in case.specs} >= {"drwa", "drwa-classic"}, name
 
 
 def test_all_figures_of_the_paper_are_there() -> None:
     numbers = (3, *range(6, 21))
     assert {f"paper-fig{n}" for n in numbers} <= literature.published().keys()
-    assert {"sweden", "port-ride", "port-pings"} <= literature.published().keys()
+    assert {
+        "sweden",
+        "port-ride",
+        "port-pings",
+        "qcut-pages",
+        "qcut-acks",
+    } <= literature.published().keys()
 
 
 def steady(**config: Any) -> Result:
@@ -145,6 +160,42 @@ def test_judging(repeated: Repeated) -> None:
     record = repeated.record()
     assert record["numbers"]["here"]["drwa λ=1.25"]["goodput"]["mean"] == 2.5
     assert record["claims"][0]["verdict"] == "within"
+
+
+def test_of_another_link(repeated: Repeated) -> None:
+    claim = Claim("elsewhere", "stock", "goodput", of="drwa λ=1.25", of_link="here", value=2.0)
+    repeated.runs["elsewhere"] = {"stock": repeated.runs["here"]["stock"]}
+    found = repeated.judge(claim)
+    assert found.measured == Number(1.8333, 1.6667, 2.0)
+    assert found.claim.what == "Goodput of drwa λ=1.25’s (here), stock"
+
+
+@pytest.mark.parametrize(
+    ("player", "ours"),
+    [
+        ("stock, vegas", "drwa λ=1.25"),
+        ("stock, uplink fq_codel", "stock, uplink drwa"),
+        ("stock, uplink pfifo, upload vegas", "stock, uplink drwa"),
+        ("static paper-lte, uplink qcut-d 10ms", "static paper-lte, uplink drwa"),
+    ],
+)
+def test_who_stands_beside_a_claim(player: str, ours: str) -> None:
+    assert Claim("a link", player, "goodput").ours == ours
+
+
+def test_waits_on_the_way_up() -> None:
+    """100 kB are 200 ms at 4 Mb/s; what is left of the way up is the qdisc's."""
+    result = steady(uplink_rate_bps=4_000_000, base_rtt_ms=60)
+    result["firmware"] = {"mean_bytes": 100_000, "max_bytes": 120_000}
+    result["up_ms"] = {"mean": 250.0}
+    assert MEASURES["modem_ms"].of(result) == 200
+    assert MEASURES["qdisc_ms"].of(result) == 20
+    result["up_ms"] = {"mean": 229.0}
+    assert MEASURES["qdisc_ms"].of(result) == 0
+    result["config"]["uplink_rate_bps"] = None
+    assert MEASURES["modem_ms"].of(result) is MEASURES["qdisc_ms"].of(result) is None
+    result["objects"]["fct_ms"] = [10.0, 20.0, 90.0]
+    assert MEASURES["page"].of(result) == 20
 
 
 def _whole(figure: Figure) -> list[tuple[str, str]]:
