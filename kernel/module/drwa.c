@@ -63,6 +63,9 @@ static atomic_t drwa_governed;
 
 #define DRWA_SOCKETS_MAX	65536
 
+/* Bytes of data; with less, tcp_event_data_recv() does not let the window grow. */
+#define DRWA_GROWS_WITH		128
+
 static unsigned int drwa_sockets = 4096;
 module_param_named(sockets, drwa_sockets, uint, 0444);
 MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not governed");
@@ -75,7 +78,8 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @tsecr:	echo of the last sample, which one RTT has just once
  * @rcv_nxt:	next byte expected when the last segment was sent, 0: never
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
- * @ssthresh:	rcv_ssthresh before
+ * @set:	what rcv_ssthresh was set to
+ * @ssthresh:	what it would be without us
  * @own:	the application's TCP_WINDOW_CLAMP, 0: none
  * @rcu:	frees it
  */
@@ -86,6 +90,7 @@ struct drwa_sock {
 	u32 tsecr;
 	u32 rcv_nxt;
 	u32 clamp;
+	u32 set;
 	u32 ssthresh;
 	u32 own;
 	struct rcu_head rcu;
@@ -203,14 +208,16 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 			 tp->window_clamp : 0;
 	if (s->own)
 		wnd = min(wnd, s->own);
-	if (tp->window_clamp == wnd && tp->rcv_ssthresh <= wnd && s->clamp == wnd)
-		return;
-	s->ssthresh = max(s->ssthresh, tp->rcv_ssthresh);
-	/* As far as it would have grown with what came meanwhile, or nearly */
-	if (s->clamp && tp->rcv_ssthresh >= s->clamp)
-		s->ssthresh = max(s->ssthresh, 2 * s->clamp);
+	/* The kernel lowers it where memory is short, and raises it itself once it has
+	 * set window_clamp anew.
+	 */
+	if (!s->clamp || tp->rcv_ssthresh < s->set)
+		s->ssthresh = tp->rcv_ssthresh;
+	else
+		s->ssthresh += tp->rcv_ssthresh - s->set;
 	WRITE_ONCE(tp->window_clamp, wnd);
 	tp->rcv_ssthresh = min(s->ssthresh, wnd);
+	s->set = tp->rcv_ssthresh;
 	s->clamp = wnd;
 }
 
@@ -466,6 +473,53 @@ static void drwa_measure(struct sock *sk, struct drwa_sock *s, const struct tcph
 			       (u32)now_us - tsval * drwa_tick_us(tcp_sk(sk)));
 }
 
+/* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while
+ * rcv_ssthresh grows, each segment is acknowledged at once.
+ */
+static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
+			       const struct sk_buff *skb, u32 len)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 growth = 2 * max_t(u32, tp->advmss, len);
+	bool larger = (skb_shinfo(skb)->gso_size ?: len) > icsk->icsk_ack.rcv_mss;
+	int room;
+
+	if (tp->rcv_ssthresh < s->clamp || len < DRWA_GROWS_WITH ||
+	    !after(TCP_SKB_CB(skb)->end_seq, tp->rcv_nxt))
+		return;
+	/* It asks when the segment is in the buffer. */
+	room = min_t(int, s->own ?: tcp_full_space(sk),
+		     tcp_space(sk) - tcp_win_from_space(sk, skb->truesize));
+	room -= s->ssthresh;
+	if (room <= 0 && !larger)
+		return;
+	/* With the first segment of its size the kernel sets window_clamp anew, and after a
+	 * pause it raises icsk_ack.quick first: it grows what it finds lowered.
+	 */
+	if (larger || (s32)(tcp_jiffies32 - icsk->icsk_ack.lrcvtime) > (s32)icsk->icsk_rto) {
+		tp->rcv_ssthresh -= min(growth, tp->rcv_ssthresh);
+		s->set = tp->rcv_ssthresh;
+		return;
+	}
+	s->ssthresh += min_t(u32, room, growth);
+	icsk->icsk_ack.quick |= 1;
+}
+
+/* As __tcp_ack_snd_check() has it, which waits for a second segment and until the window
+ * is not below what was offered: a window that is lowered is, and only ours.
+ */
+static void drwa_acknowledge(struct sock *sk, const struct drwa_sock *s, u32 seq, u32 len)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (tp->rcv_wnd > s->clamp && seq == tp->rcv_nxt &&
+	    tp->rcv_nxt + len - tp->rcv_wup > icsk->icsk_ack.rcv_mss &&
+	    min_t(int, s->ssthresh, tcp_space(sk)) >= (int)tp->rcv_wnd)
+		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
+}
+
 static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
@@ -479,6 +533,10 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 	if (s) {
 		drwa_measure(sk, s, th, len);
 		drwa_clamp(sk, s);
+		if (s->clamp) {
+			drwa_grow_ssthresh(sk, s, skb, len);
+			drwa_acknowledge(sk, s, TCP_SKB_CB(skb)->seq, len);
+		}
 	}
 	rcu_read_unlock();
 }
