@@ -530,6 +530,7 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
 	u32 growth = 2 * max_t(u32, tp->advmss, len);
 	bool larger = (skb_shinfo(skb)->gso_size ?: len) > icsk->icsk_ack.rcv_mss;
 	int room = drwa_ssthresh_room(sk, s, coming);
+	u32 paused_us = tcp_clock_us() - tp->tcp_mstamp;
 
 	if (tp->rcv_ssthresh < s->clamp || len < DRWA_GROWS_WITH ||
 	    !after(TCP_SKB_CB(skb)->end_seq, tp->rcv_nxt) || (room <= 0 && !larger))
@@ -537,7 +538,7 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
 	/* With the first segment of its size the kernel sets window_clamp anew, and after a
 	 * pause it raises icsk_ack.quick first: it grows what it finds lowered.
 	 */
-	if (larger || (s32)(tcp_jiffies32 - icsk->icsk_ack.lrcvtime) > (s32)icsk->icsk_rto) {
+	if (larger || paused_us > icsk->icsk_rto * (USEC_PER_SEC / HZ)) {
 		tp->rcv_ssthresh -= min(growth, tp->rcv_ssthresh);
 		s->set = tp->rcv_ssthresh;
 		return;
