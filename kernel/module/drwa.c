@@ -186,7 +186,8 @@ static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 	if (!s->clamp)
 		return;
 	s->clamp = 0;
-	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+	/* A clamp of 0 would stay; see drwa_is_full(). */
+	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) && tp->window_clamp)
 		return;
 	WRITE_ONCE(tp->window_clamp,
 		   s->own ?: tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
