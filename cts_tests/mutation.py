@@ -173,6 +173,11 @@ SUITES = {
         kernel=_BPF_KERNEL,
     ),
     "module": Suite(_forms("drwa-module"), kernel=("6.12", "module")),
+    # Beside the series, whose kernel other suites have built
+    "module-same": Suite(
+        _pytest("kernel/lab/tests/test_forms.py", "-m", "lines", "-k", "sends_what or closes_the"),
+        kernel=("6.12", "module"),
+    ),
     "module-table": Suite(
         _pytest("kernel/lab/tests/test_module.py", "-m", "lines", "-k", "short_connections"),
         kernel=("6.12", "module"),

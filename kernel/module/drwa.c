@@ -59,9 +59,15 @@ static atomic_t drwa_governed;
 
 #ifdef DRWA_VENDOR_HOOKS
 #include <trace/hooks/net.h>
+#define DRWA_AT_HOOKS		true
+#else
+#define DRWA_AT_HOOKS		false
 #endif
 
 #define DRWA_SOCKETS_MAX	65536
+
+/* Bytes of data; with less, tcp_event_data_recv() does not let the window grow. */
+#define DRWA_GROWS_WITH		128
 
 static unsigned int drwa_sockets = 4096;
 module_param_named(sockets, drwa_sockets, uint, 0444);
@@ -75,7 +81,8 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @tsecr:	echo of the last sample, which one RTT has just once
  * @rcv_nxt:	next byte expected when the last segment was sent, 0: never
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
- * @ssthresh:	rcv_ssthresh before
+ * @set:	what rcv_ssthresh was set to
+ * @ssthresh:	what it would be without us
  * @own:	the application's TCP_WINDOW_CLAMP, 0: none
  * @rcu:	frees it
  */
@@ -86,6 +93,7 @@ struct drwa_sock {
 	u32 tsecr;
 	u32 rcv_nxt;
 	u32 clamp;
+	u32 set;
 	u32 ssthresh;
 	u32 own;
 	struct rcu_head rcu;
@@ -178,15 +186,38 @@ static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 	if (!s->clamp)
 		return;
 	s->clamp = 0;
-	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK)
+	/* A clamp of 0 would stay; see drwa_is_full(). */
+	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) && tp->window_clamp)
 		return;
 	WRITE_ONCE(tp->window_clamp,
 		   s->own ?: tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
 	tp->rcv_ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
 }
 
-/* The kernel offers rcv_ssthresh at most, which grows up to window_clamp. */
-static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
+/* A window_clamp of 0 closes the window, as __tcp_select_window() does where less than
+ * 1/16 of the buffer is free: of the whole one, and not of what a lower clamp leaves.
+ * Only as long as there is more to read, which tells a tracepoint when there is room.
+ */
+static bool drwa_is_full(const struct sock *sk, u32 coming)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return !DRWA_AT_HOOKS && tp->copied_seq != tp->rcv_nxt &&
+	       tcp_space(sk) - (int)coming < tcp_full_space(sk) / 16;
+}
+
+/* How far rcv_ssthresh would grow yet without us, with so much more in the buffer */
+static int drwa_ssthresh_room(const struct sock *sk, const struct drwa_sock *s, u32 coming)
+{
+	int most = s->own ?: tcp_full_space(sk);
+
+	return min(most, tcp_space(sk) - (int)coming) - (int)s->ssthresh;
+}
+
+/* The kernel offers rcv_ssthresh at most, which grows up to window_clamp; a hook sees to
+ * that itself. @coming is room in the buffer that a segment is about to take.
+ */
+static void drwa_clamp(struct sock *sk, struct drwa_sock *s, u32 coming)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 wnd = s->drwa.wnd;
@@ -198,19 +229,21 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s)
 	/* Somebody else's: the kernel takes what the buffer has room for, or a segment
 	 * less. What is below that is the application's, and one more bound.
 	 */
-	if (tp->window_clamp != s->clamp)
+	if (tp->window_clamp && tp->window_clamp != s->clamp)
 		s->own = tp->window_clamp + tp->advmss < tcp_full_space(sk) ?
 			 tp->window_clamp : 0;
 	if (s->own)
 		wnd = min(wnd, s->own);
-	if (tp->window_clamp == wnd && tp->rcv_ssthresh <= wnd && s->clamp == wnd)
-		return;
-	s->ssthresh = max(s->ssthresh, tp->rcv_ssthresh);
-	/* As far as it would have grown with what came meanwhile, or nearly */
-	if (s->clamp && tp->rcv_ssthresh >= s->clamp)
-		s->ssthresh = max(s->ssthresh, 2 * s->clamp);
-	WRITE_ONCE(tp->window_clamp, wnd);
-	tp->rcv_ssthresh = min(s->ssthresh, wnd);
+	/* The kernel lowers it where memory is short, and raises it itself where it has
+	 * room below window_clamp.
+	 */
+	if (!s->clamp || tp->rcv_ssthresh < s->set)
+		s->ssthresh = tp->rcv_ssthresh;
+	else
+		s->ssthresh += tp->rcv_ssthresh - s->set;
+	WRITE_ONCE(tp->window_clamp, drwa_is_full(sk, coming) ? 0 : wnd);
+	tp->rcv_ssthresh = DRWA_AT_HOOKS ? s->ssthresh : min(s->ssthresh, wnd);
+	s->set = tp->rcv_ssthresh;
 	s->clamp = wnd;
 }
 
@@ -252,7 +285,7 @@ static void drwa_connected(struct sock *sk)
 			       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
 		/* A SYN's header says no more, whatever the buffer has room for. */
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
-		drwa_clamp(sk, s);
+		drwa_clamp(sk, s, 0);
 	}
 	rcu_read_unlock();
 }
@@ -356,6 +389,26 @@ static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
 }
 #endif /* DRWA_RTT_HOOK */
 
+/* As tcp_grow_window() has it for what came since the last segment was sent; it has no
+ * room to grow below a clamp of ours. While rcv_ssthresh grows, each segment is
+ * acknowledged at once.
+ */
+static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	int room = drwa_ssthresh_room(sk, s, 0);
+	u32 came = tp->rcv_nxt - s->rcv_nxt;
+
+	if (!s->clamp || s->ssthresh < s->clamp || room <= 0 || came < DRWA_GROWS_WITH)
+		return;
+	s->ssthresh += min_t(u32, room, 2 * max_t(u32, tp->advmss, came));
+	s->set = s->ssthresh;
+	tp->rcv_ssthresh = s->ssthresh;
+	/* The segment that is being sent takes one. */
+	icsk->icsk_ack.quick = max_t(u8, icsk->icsk_ack.quick, 2);
+}
+
 /* Ahead of the rule that the right edge never moves back, which is the kernel's */
 static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 {
@@ -373,13 +426,14 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 		goto unlock;
 	if (s->rcv_nxt != tp->rcv_nxt) {
 		drwa_measure(sk, s, now_us);
+		drwa_grow_ssthresh(sk, s);
 		s->rcv_nxt = tp->rcv_nxt;
 		/* Behind a hole, data comes that is not counted yet. */
 		if (drwa_due(&s->drwa, now_us))
 			drwa_end_round(sk, s, now_us);
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
-	drwa_clamp(sk, s);
+	drwa_clamp(sk, s, 0);
 	least = ALIGN(tcp_receive_window(tp), 1U << tp->rx_opt.rcv_wscale);
 	least = max(least, s->drwa.wnd);
 	if (s->drwa.wnd && *window > least) {
@@ -467,19 +521,69 @@ static void drwa_measure(struct sock *sk, struct drwa_sock *s, const struct tcph
 			       (u32)now_us - tsval * drwa_tick_us(tcp_sk(sk)));
 }
 
+/* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while
+ * rcv_ssthresh grows, each segment is acknowledged at once.
+ */
+static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
+			       const struct sk_buff *skb, u32 len, u32 coming)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 growth = 2 * max_t(u32, tp->advmss, len);
+	bool larger = (skb_shinfo(skb)->gso_size ?: len) > icsk->icsk_ack.rcv_mss;
+	int room = drwa_ssthresh_room(sk, s, coming);
+	u32 paused_us = tcp_clock_us() - tp->tcp_mstamp;
+
+	if (tp->rcv_ssthresh < s->clamp || len < DRWA_GROWS_WITH ||
+	    !after(TCP_SKB_CB(skb)->end_seq, tp->rcv_nxt) || (room <= 0 && !larger))
+		return;
+	/* With the first segment of its size the kernel sets window_clamp anew, and after a
+	 * pause it raises icsk_ack.quick first: it grows what it finds lowered.
+	 */
+	if (larger || paused_us > icsk->icsk_rto * (USEC_PER_SEC / HZ)) {
+		tp->rcv_ssthresh -= min(growth, tp->rcv_ssthresh);
+		s->set = tp->rcv_ssthresh;
+		return;
+	}
+	s->ssthresh += min_t(u32, room, growth);
+	icsk->icsk_ack.quick |= 1;
+}
+
+/* As __tcp_ack_snd_check() has it, which waits for a second segment and until the window
+ * is not below what was offered: a window that is lowered is, and only ours.
+ */
+static void drwa_acknowledge(struct sock *sk, const struct drwa_sock *s, u32 len, u32 coming)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (tp->rcv_wnd > s->clamp && tp->window_clamp &&
+	    tp->rcv_nxt + len - tp->rcv_wup > icsk->icsk_ack.rcv_mss &&
+	    min_t(int, s->ssthresh, tcp_space(sk) - (int)coming) >= (int)tp->rcv_wnd)
+		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
+}
+
 static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
-	u32 len = skb->len - th->doff * 4;
+	u32 len = skb->len - th->doff * 4, coming = 0;
 	struct drwa_sock *s;
+	bool next;
 
 	if (drwa_idle() || (s32)len <= 0 || !tcp_sk(sk)->rx_opt.tstamp_ok)
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
 	if (s) {
+		next = TCP_SKB_CB(skb)->seq == tcp_sk(sk)->rcv_nxt;
+		if (next)
+			coming = tcp_win_from_space(sk, skb->truesize);
 		drwa_measure(sk, s, th, len);
-		drwa_clamp(sk, s);
+		drwa_clamp(sk, s, coming);
+		if (s->clamp)
+			drwa_grow_ssthresh(sk, s, skb, len, coming);
+		if (s->clamp && next)
+			drwa_acknowledge(sk, s, len, coming);
 	}
 	rcu_read_unlock();
 }
@@ -496,7 +600,9 @@ static void drwa_copied(void *data, struct sock *sk)
 	s = drwa_find(sk);
 	if (s && drwa_due(&s->drwa, now_us)) {
 		drwa_end_round(sk, s, now_us);
-		drwa_clamp(sk, s);
+		drwa_clamp(sk, s, 0);
+	} else if (s && !tcp_sk(sk)->window_clamp) {
+		drwa_clamp(sk, s, 0);
 	}
 	rcu_read_unlock();
 }

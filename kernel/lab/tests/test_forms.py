@@ -34,6 +34,24 @@ CHANCE: dict[str, dict[str, Any]] = {
     "handover": STEADY | {"event": ["10s base-rtt=150ms"]},
     "reordering": STEADY | {"reorder": "5%"},
 }
+# Where a window is a few segments, each acknowledgement more or less shows. Nothing is drawn here:
+# what loads a module takes some of the numbers that choose what is lost.
+SAME = {
+    "few segments": "--rate 500kbit --event '10s rate=150kbit' --event '20s rate=1mbit'",
+    "rate steps": "--rate 10mbit --event '5s rate=2mbit' --event '10s rate=20mbit'",
+    "objects": "--rate 5mbit --flows 0 --object 100kB --object 1MB --think 200ms",
+}
+
+
+@pytest.mark.parametrize("name", list(SAME))
+def test_sends_what_the_series_sends(lab: Lab, tmp_path: Path, name: str) -> None:
+    """Each segment at the same instant, with the same window, of the module at tracepoints."""
+    needs_kernels([spec.parse(form, {"rate": "1mbit"}) for form in ("drwa", "drwa-module")])
+    link = f"{SAME[name]} --base-rtt 50ms --buffer 300kB --duration 30s --pcap"
+    for form in ("drwa", "drwa-module"):
+        done = lab(f"run --scheme {form} {link}", str(tmp_path / form))
+        assert done.code == 0, done.err
+    assert_same(tmp_path / "drwa", tmp_path / "drwa-module")
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
@@ -45,6 +63,14 @@ def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) 
     # At hooks, a round ends when a segment is sent, in the midst of what others brought.
     within = 0.1 if (form, name) == ("drwa-hooks", "four flows") else 0.05
     assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=within, abs=1)
+
+
+def test_closes_the_window_where_the_kernel_would(run: Run) -> None:
+    """Beside a slow reader, the module at tracepoints: when 1/16 of the buffer is free."""
+    slow = STEADY | {"reader": "slow:2mbit", "duration": "20s"}
+    ours, series = (run(each, **slow) for each in ("drwa-module", "drwa"))
+    assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
+    assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=0.05)
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
