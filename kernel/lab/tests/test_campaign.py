@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Lab
-from drwalab import campaign, cases, guest, kernels, pool, results, spec, targets
+from drwalab import campaign, cases, documents, guest, kernels, pool, results, spec, targets
 from drwalab.kernels import Kernel
 from drwalab.spec import RunSpec
 from drwalab.targets import TARGETS, Group, Target
@@ -140,6 +140,16 @@ def test_another_form_of_the_law() -> None:
     # No downloads, so no goodput.
     idle = campaign._difference(result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
     assert (idle.goodput, idle.p95) == (None, 1.0)
+
+
+def test_recorded_deviations_have_the_causes_that_are_known() -> None:
+    """A cause that is new, or gone, is written beside its runs: record them again."""
+    known = campaign.causes("drwa-bpf")
+    rows = documents.table("campaign-drwa-bpf", 1)
+    assert rows
+    for row in rows:
+        pair = campaign.Pair(row["Case"], row["Link"], campaign.Difference(None, None))
+        assert row["Cause"] in ("as itself", campaign.cause_of(pair, known)), row["Link"]
 
 
 def test_a_link_without_the_peer_is_no_link() -> None:
