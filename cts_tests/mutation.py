@@ -129,7 +129,7 @@ def _host_side(test: str) -> Suite:
 
 def _forms(form: str) -> list[str]:
     """What a form of the law does without the series; needs no other kernel beside its own."""
-    names = "rival or small_segments or hole or 64_kb or lets_go or chose"
+    names = "rival or small_segments or hole or 64_kb or lets_go or chose or deliveries or start"
     return _pytest(
         *("kernel/lab/tests/test_forms.py", "-m", "lines"), *("-k", f"{form}-6.12 and ({names})")
     )

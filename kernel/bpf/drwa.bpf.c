@@ -59,6 +59,9 @@
 /* So many common segments: what the route makes of them is not told before the SYN. */
 #define DRWA_INIT_SEGMENTS	44
 
+/* That of buffers of 16 to 32 MB, as Android's are; smaller ones have a lower one. */
+#define DRWA_WSCALE		9
+
 /* RFC 9293, 3.7.1: what a full segment has where nobody says anything. */
 #define DRWA_MSS_DEFAULT	536
 
@@ -202,7 +205,55 @@ static __always_inline void measure_mss(struct drwa_sock *s, u32 len, u32 mss, u
 	s->last_len = len;
 }
 
-static __always_inline void sample(struct __sk_buff *skb, struct drwa_sock *s)
+/* The least of each */
+static __always_inline void keep_least(struct drwa_sample *least, u32 rtt_us, u32 owd_us)
+{
+	if (!least->rtt_us || (s32)(owd_us - least->owd_us) < 0)
+		least->owd_us = owd_us;
+	if (!least->rtt_us || rtt_us < least->rtt_us)
+		least->rtt_us = rtt_us;
+}
+
+/* Was the round over at @at_us, with the samples until then? */
+static __always_inline bool round_over(const struct drwa_sock *s, u32 at_us)
+{
+	struct drwa d = s->d;
+
+	if (!d.rtt_us)
+		return false;
+	if (s->least.rtt_us)
+		drwa_sample(&d, s->least.rtt_us, s->least.owd_us);
+	return drwa_due(&d, at_us);
+}
+
+/* Data comes, after a while: what came before has been read, all of it, and there the
+ * series ends its round. The next segment that is sent does it here, which is also the
+ * first one that the series' new window is in.
+ *
+ * Where rcv_nxt stood still, data waits behind a hole that is not counted yet.
+ */
+static __always_inline void next_delivery(struct drwa_sock *s, struct bpf_sock *sk, u32 now_us)
+{
+	struct bpf_tcp_sock *tp;
+	u32 rcv_nxt;
+
+	if (now_us - s->came_us < DELAY_TICK_US)
+		return;
+	tp = bpf_tcp_sock(sk);
+	if (!tp)
+		return;
+	rcv_nxt = tp->rcv_nxt;
+	if (!s->over && rcv_nxt != s->rcv_nxt && round_over(s, s->came_us)) {
+		s->over_us = s->came_us;
+		s->over_nxt = rcv_nxt;
+		s->over = 1;
+	}
+	s->rcv_nxt = rcv_nxt;
+	s->came_us = now_us;
+}
+
+static __always_inline void sample(struct __sk_buff *skb, struct bpf_sock *sk,
+				   struct drwa_sock *s)
 {
 	u32 offset = tcp_offset(skb), len, tsecr, rtt_us, owd_us;
 	u64 now_ns = bpf_ktime_get_ns();
@@ -215,6 +266,7 @@ static __always_inline void sample(struct __sk_buff *skb, struct drwa_sock *s)
 	if ((s32)len <= 0)
 		return;
 	s->ifindex = skb->ifindex;
+	next_delivery(s, sk, now_ns / NSEC_PER_USEC);
 	measure_mss(s, len, skb->gso_segs > 1 ? skb->gso_size : len, words_flags[1]);
 	s->no_clock = !load_ts(skb, offset + 20, offset + (words_flags[0] >> 4) * 4, &ts);
 	if (s->no_clock)
@@ -230,10 +282,7 @@ static __always_inline void sample(struct __sk_buff *skb, struct drwa_sock *s)
 	owd_us = (u32)(now_ns / NSEC_PER_USEC) - bpf_ntohl(ts.val) * USEC_PER_MSEC;
 	if ((s32)rtt_us <= 0)
 		return;
-	if (!s->rtt_us || (s32)(owd_us - s->owd_us) < 0)
-		s->owd_us = owd_us;
-	if (!s->rtt_us || rtt_us < s->rtt_us)
-		s->rtt_us = rtt_us;
+	keep_least(s->over ? &s->next : &s->least, rtt_us, owd_us);
 }
 
 /* Whosever the packet is, it was in the queue. */
@@ -271,7 +320,7 @@ DRWA_PROG(drwa_ingress, "cgroup_skb/ingress")(struct __sk_buff *skb)
 	if (!s)
 		return 1;
 	if (s->ready)
-		sample(skb, s);
+		sample(skb, sk, s);
 	else
 		s->ifindex = skb->ifindex;
 	return 1;
@@ -299,8 +348,10 @@ static __always_inline void connected(struct bpf_sock_ops *ops, struct drwa_sock
 	/* Our segment left that long ago and said tsecr. */
 	s->ts_ms = tsecr - (u32)((bpf_ktime_get_ns() / NSEC_PER_USEC - srtt_us) / USEC_PER_MSEC);
 	s->tsecr = tsecr;
-	s->rtt_us = srtt_us;
-	s->owd_us = now_us - tsval * USEC_PER_MSEC;
+	s->least.rtt_us = srtt_us;
+	s->least.owd_us = now_us - tsval * USEC_PER_MSEC;
+	s->came_us = now_us;
+	s->rcv_nxt = ops->rcv_nxt;
 	s->mss = DRWA_MSS_DEFAULT;
 	s->ready = 1;
 }
@@ -368,34 +419,40 @@ static __always_inline void count_round(struct drwa_stats *stats, const struct d
 		__sync_fetch_and_add(&stats->rtt_us[i], 1);
 }
 
-static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_sock *s,
-					u32 now_us)
+/* What a header could not carry would be rounded up, and so be more than the clamp. */
+static __always_inline void align(struct drwa_sock *s)
 {
-	u32 rtt_us = s->rtt_us, owd_us = s->owd_us, ifindex = s->ifindex;
+	s->d.wnd = (s->d.wnd + (1 << DRWA_WSCALE) - 1) & -(1 << DRWA_WSCALE);
+}
+
+static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_sock *s)
+{
+	u32 rtt_us = s->least.rtt_us, owd_us = s->least.owd_us, ifindex = s->ifindex;
 	struct drwa_queue *queue;
 	struct drwa_dev *dev;
 
 	if (!rtt_us)
 		return;
 	if (s->d.rtt_us) {
-		s->rtt_us = 0;
+		s->least.rtt_us = 0;
 		drwa_sample(&s->d, rtt_us, owd_us);
 		return;
 	}
 	/* The first one waits for the interface to be known. */
 	if (!ifindex)
 		return;
-	s->rtt_us = 0;
+	s->least.rtt_us = 0;
 	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
 	if (!dev || !dev->lambda)
 		return;
 	queue = queue_of(ifindex, dev);
 	if (queue)
-		drwa_start(&s->d, &queue->link, now_us, ops->rcv_nxt, rtt_us, owd_us);
+		drwa_start(&s->d, &queue->link, s->came_us, ops->rcv_nxt, rtt_us, owd_us);
+	align(s);
 }
 
 static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
-				      u32 now_us)
+				      u32 over_us, u32 rcv_nxt)
 {
 	bool first = !s->d.lambda, sampled = s->d.samples;
 	u32 ifindex = s->ifindex;
@@ -413,21 +470,35 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	if (!queue)
 		return;
 	s->d.lambda = dev->lambda;
-	drwa_round(&s->d, &queue->link, now_us, ops->rcv_nxt, s->mss, queue->came);
+	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss, queue->came);
+	align(s);
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
 }
 
+static __always_inline int set_clamp(struct bpf_sock_ops *ops, int clamp)
+{
+	return bpf_setsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
+}
+
 /* Its entry made way for another one's: nothing is known of it any more. */
 static __always_inline void let_go(struct bpf_sock_ops *ops)
 {
-	int none = DRWA_NO_CLAMP;
-
-	bpf_setsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &none, sizeof(none));
+	set_clamp(ops, DRWA_NO_CLAMP);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags &
 				  ~(BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
 				    BPF_SOCK_OPS_STATE_CB_FLAG));
+}
+
+/* The kernel answers each segment while rcv_ssthresh grows, by two bytes for each that
+ * comes, from what the handshake offered to what the buffer has room for. Senders take
+ * the pace of a start from that (HyStart, RFC 9406). A clamp below the buffer would end
+ * it, so it keeps room for one byte meanwhile.
+ */
+static __always_inline bool buffer_fills(struct bpf_sock_ops *ops, const struct drwa_sock *s)
+{
+	return 2 * ops->bytes_received < s->own_clamp;
 }
 
 /* Auto-tuning sets the clamp anew when the buffer grows: look at every segment.
@@ -440,49 +511,68 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 	struct drwa_stats *stats;
 	u32 ifindex = s->ifindex;
 	int wnd = s->d.wnd, val = 0;
+	bool room = false;
 
 	if (!wnd) {
 		if (!s->clamp)
 			return;
 		val = DRWA_NO_CLAMP;
+		s->clamp = 0;
 	} else {
 		if (!tells_clamp) {
 			if (!ended)
 				return;
-		} else if (s->clamp == (u32)wnd &&
-			   !bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)) &&
-			   val == wnd) {
-			return;
+		} else {
+			if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)))
+				val = 0;
+			if ((u32)val != s->clamp)
+				s->own_clamp = val;
+			room = buffer_fills(ops, s);
+			if (val == wnd && !room)
+				return;
 		}
 		val = wnd;
+		s->clamp = wnd + room;
 	}
-	s->clamp = wnd;
 	stats = stats_of(ifindex);
 	if (stats)
 		__sync_fetch_and_add(&stats->clamps, 1);
-	if (bpf_setsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)) && stats)
+	if (set_clamp(ops, val) && stats)
 		__sync_fetch_and_add(&stats->refused, 1);
+	/* Lowered first, or rcv_ssthresh would be there already. */
+	if (room)
+		set_clamp(ops, wnd + 1);
 }
 
 static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				 bool tells_clamp)
 {
-	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC, rcv_nxt = ops->rcv_nxt;
-	bool due = false;
+	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
+	u32 over_us = s->came_us, rcv_nxt = ops->rcv_nxt;
+	bool over = false;
 
 	if (!s->ready)
 		return;
 	if (!s->aside) {
-		take_sample(ops, s, now_us);
-		/* Behind a hole, data comes that is not counted yet. */
-		due = rcv_nxt != s->rcv_nxt && drwa_due(&s->d, now_us);
-		s->rcv_nxt = rcv_nxt;
-		if (due)
-			end_round(ops, s, now_us);
+		take_sample(ops, s);
+		if (s->over) {
+			over_us = s->over_us;
+			rcv_nxt = s->over_nxt;
+		}
+		/* Or nothing more came with the last data. */
+		if (s->over || (now_us - over_us >= DELAY_TICK_US && rcv_nxt != s->rcv_nxt))
+			over = drwa_due(&s->d, over_us);
+		if (over)
+			end_round(ops, s, over_us, rcv_nxt);
+		if (s->over) {
+			s->least = s->next;
+			s->next.rtt_us = 0;
+			s->over = 0;
+		}
 	} else if (s->d.rtt_us) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
 	}
-	apply(ops, s, due, tells_clamp);
+	apply(ops, s, over, tells_clamp);
 }
 
 /* What an application makes of them with TCP_MAXSEG is told, below the default. */

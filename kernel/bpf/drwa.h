@@ -49,36 +49,55 @@ struct drwa_queue {
 };
 
 /**
+ * struct drwa_sample - the least of some samples
+ * @rtt_us:	RTT, 0: there was none
+ * @owd_us:	one-way delay, any offset
+ */
+struct drwa_sample {
+	__u32	rtt_us;
+	__u32	owd_us;
+};
+
+/**
  * struct drwa_sock - a connection, by the address of its socket in the kernel
  * @d:		the law's state
  * @ifindex:	interface that data, or the SYN ACK, last came from, 0: none yet
- * @rtt_us:	least RTT sample since the last segment sent, 0: none
- * @owd_us:	least one-way delay of those, any offset
+ * @least:	samples since the last segment sent that the law has not seen
+ * @next:	of these, those after the round that is over
  * @tsecr:	echo of the last sample, which one RTT has just once
  * @ts_ms:	our own timestamps minus the clock, ms
  * @mss:	what a full segment of the sender's is, bytes
- * @rcv_nxt:	next byte expected when the last segment was sent
+ * @came_us:	local clock when data last came after a while, us
+ * @rcv_nxt:	next byte expected ahead of that
+ * @over_us:	local clock at the end of the round that is over, us
+ * @over_nxt:	next byte expected there
  * @last_len:	payload of the last segment or GRO's train, bytes
  * @clamp:	window clamp that was set here, bytes, 0: none
+ * @own_clamp:	that of the kernel, which is what the buffer has room for, bytes
  * @remote:	the other end's address, as bpf_sock_ops has it; IPv4 in the first word
  * @remote_port: its port, network byte order
  * @local_port:	ours, host byte order
  * @family:	AF_INET or AF_INET6
  * @ready:	its handshake was seen, with timestamps
+ * @over:	the round is over, but no segment was sent since
  * @aside:	its application chose its buffer or clamp itself, or it is MPTCP's
  * @no_clock:	the last segment with data had no timestamps
  */
 struct drwa_sock {
 	struct drwa	d;
 	__u32		ifindex;
-	__u32		rtt_us;
-	__u32		owd_us;
+	struct drwa_sample least;
+	struct drwa_sample next;
 	__u32		tsecr;
 	__u32		ts_ms;
 	__u32		mss;
+	__u32		came_us;
 	__u32		rcv_nxt;
+	__u32		over_us;
+	__u32		over_nxt;
 	__u32		last_len;
 	__u32		clamp;
+	__u32		own_clamp;
 	__u32		remote[4];
 	__u32		remote_port;
 	__u32		local_port;
@@ -86,6 +105,7 @@ struct drwa_sock {
 	__u8		ready;
 	__u8		aside;
 	__u8		no_clock;
+	__u8		over;
 };
 
 /**

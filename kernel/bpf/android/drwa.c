@@ -17,6 +17,7 @@
 
 DRWA_HELPER(long, skb_load_bytes, const void *skb, u32 offset, void *to, u32 len);
 DRWA_HELPER(struct bpf_sock *, sk_fullsock, struct bpf_sock *sk);
+DRWA_HELPER(struct bpf_tcp_sock *, tcp_sock, struct bpf_sock *sk);
 DRWA_HELPER(long, load_hdr_opt, struct bpf_sock_ops *ops, void *opt, u32 len, u64 flags);
 DRWA_HELPER(long, sock_ops_cb_flags_set, struct bpf_sock_ops *ops, int flags);
 DRWA_HELPER(long, getsockopt, void *ops, int level, int name, void *val, int len);
@@ -24,6 +25,7 @@ DRWA_HELPER(long, setsockopt, void *ops, int level, int name, void *val, int len
 
 #define bpf_skb_load_bytes		call_skb_load_bytes
 #define bpf_sk_fullsock			call_sk_fullsock
+#define bpf_tcp_sock			call_tcp_sock
 #define bpf_load_hdr_opt		call_load_hdr_opt
 #define bpf_sock_ops_cb_flags_set	call_sock_ops_cb_flags_set
 #define bpf_getsockopt			call_getsockopt

@@ -2,8 +2,10 @@
 """`lab campaign`: the runs of every row of the table of targets, and what became of them."""
 
 import json
+import re
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,12 +21,14 @@ from drwalab.sources import read_lines
 from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+LAB = Path(__file__).resolve().parents[1]
+RESULTS = LAB / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
 FORMS = ("drwa-bpf", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
+UNKNOWN = "unknown"
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
 OTHER_PATHS = (-0.002, 0.002, 0.004)
 
@@ -228,6 +232,32 @@ class Pair:
         return not self.alike and self.form.within(self.own)
 
 
+@dataclass(frozen=True)
+class Cause:
+    """Why runs of these cases differ, where their link's label matches, and what shows it."""
+
+    cases: Sequence[str]
+    link: str
+    why: str
+    shown: str
+
+    def of(self, pair: Pair) -> bool:
+        return pair.case in self.cases and re.search(self.link, pair.link) is not None
+
+
+def causes(form: str) -> list[Cause]:
+    """What deviations.toml knows of a form."""
+    known = tomllib.loads((LAB / "deviations.toml").read_text())
+    return [Cause(**each) for each in known.get(form, [])]
+
+
+def cause_of(pair: Pair, known: Sequence[Cause]) -> str:
+    """The number of the first cause that the pair has, from 1 on."""
+    if pair.as_itself:
+        return "as itself"
+    return next((str(n) for n, cause in enumerate(known, 1) if cause.of(pair)), UNKNOWN)
+
+
 def _difference(law: Result, other: Result) -> Difference:
     def ratio(of: Callable[[Result], float | None]) -> float | None:
         ours, theirs = of(law), of(other)
@@ -286,7 +316,13 @@ def _command(line: str, rows: Sequence[str], option: str) -> str:
     return f"kernel/lab/lab campaign{option}{of_line}{of_rows}"
 
 
-def forms_document(pairs: Sequence[Pair], form: str, line: str, chosen: Sequence[str] = ()) -> str:
+def forms_document(
+    pairs: Sequence[Pair],
+    form: str,
+    line: str,
+    chosen: Sequence[str] = (),
+    known: Sequence[Cause] = (),
+) -> str:
     """How many runs of these rows, or of all, are alike, by case, and each one that is not."""
     heads = (
         "Case",
@@ -308,6 +344,12 @@ def forms_document(pairs: Sequence[Pair], form: str, line: str, chosen: Sequence
     of_what = "of the campaign" if not chosen else f"of the campaign's rows {', '.join(chosen)}"
     # What is more than chance comes first.
     rest = sorted((p for p in pairs if not p.alike), key=lambda p: p.as_itself)
+    why = [cause_of(pair, known) for pair in rest]
+    told = [
+        f"{n}. {cause.why} Shown by {cause.shown}\n"
+        for n, cause in enumerate(known, 1)
+        if str(n) in why
+    ]
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {form} beside {targets.LAW}, Linux {line}\n"
@@ -318,16 +360,18 @@ def forms_document(pairs: Sequence[Pair], form: str, line: str, chosen: Sequence
         f"`{targets.LAW}` itself has over paths whose base RTT differs by "
         f"{', '.join(f'{part:+.1%}' for part in OTHER_PATHS)}: *as itself*.\n\n"
         f"{_table(heads, cells)}\n"
-        "All that are not alike:\n\n"
-        f"{_table(_REST, [_rest(pair) for pair in rest])}\n"
+        "All that are not alike, each with the number of its cause below. "
+        f"{why.count(UNKNOWN)} have none that is known.\n\n"
+        f"{_table(_REST, [_rest(p, cause) for p, cause in zip(rest, why, strict=True)])}\n"
+        f"{''.join(told)}\n"
         f"Repeat it with `{_command(line, chosen, f' --form {form}')}`.\n"
     )
 
 
-_REST = ("Case", "Link", "Goodput", "its own", "p95 RTT", "its own", "As itself")
+_REST = ("Case", "Link", "Goodput", "its own", "p95 RTT", "its own", "Cause")
 
 
-def _rest(pair: Pair) -> tuple[str, ...]:
+def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
     def span(values: Sequence[float | None]) -> str:
         known = [value for value in values if value is not None]
         return f"{min(known):.3f} to {max(known):.3f}" if known else "–"
@@ -339,7 +383,7 @@ def _rest(pair: Pair) -> tuple[str, ...]:
         span([each.goodput for each in pair.own]),
         output.number(pair.form.p95, 3),
         span([each.p95 for each in pair.own]),
-        "yes" if pair.as_itself else "no",
+        cause,
     )
 
 
@@ -512,6 +556,7 @@ def campaign(
                 # Now, and not after half an hour of runs, if there is no compiler
                 kernels.bpf()
         builds = pool.find_kernels(specs)
+        known = causes(form)
         for case in chosen:
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
@@ -523,7 +568,7 @@ def campaign(
                 pairs += new
                 for pair in new:
                     if not pair.alike:
-                        print("  ".join(_rest(pair)), flush=True)
+                        print("  ".join(_rest(pair, cause_of(pair, known))), flush=True)
             else:
                 done.append(_row(case, found, table))
                 for verdict in done[-1].verdicts:
@@ -536,7 +581,7 @@ def campaign(
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
         text = (
-            forms_document(pairs, form, kernel, row or [])
+            forms_document(pairs, form, kernel, row or [], known)
             if form
             else document(done, kernel, time.monotonic() - start, table, row or [])
         )

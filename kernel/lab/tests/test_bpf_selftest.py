@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.guest, pytest.mark.lines]
 SCRIPT = BPF_DIR / "selftest.sh"
 (NAMES,) = re.findall(r'^tests="([^"]*)"', SCRIPT.read_text(), re.MULTILINE)
 # KASAN, lockdep and kmemleak see many turns.
-CYCLES = {"6.12 bpf": 20, "6.1 bpf": 20, "6.12 debug": 1000}
+CYCLES = {"6.12 bpf": 20, "6.1 bpf": 20, "7.3 bpf": 20, "6.12 debug": 1000}
 
 # BPF_COMPLEXITY_LIMIT_INSNS: what the verifier follows of a program
 VERIFIER_LIMIT = 1_000_000

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Lab
-from drwalab import campaign, cases, guest, kernels, pool, results, spec, targets
+from drwalab import campaign, cases, documents, guest, kernels, pool, results, spec, targets
 from drwalab.kernels import Kernel
 from drwalab.spec import RunSpec
 from drwalab.targets import TARGETS, Group, Target
@@ -120,16 +120,36 @@ def test_another_form_of_the_law() -> None:
     pairs += [pair(10.39, 100.0, own), pair(10.41, 100.0, own), pair(10.0, 86.0, own)]
     pairs += [pair(9.8, 84.0, own)]
     assert [each.as_itself for each in pairs[4:]] == [True, False, True, False]
-    text = campaign.forms_document(pairs, "drwa-bpf", "6.1")
+    known = [
+        campaign.Cause(["b02-constant"], "another", "Never.", "nothing."),
+        campaign.Cause(["b02-constant"], "^a link$", "Rounds.", "`a command`."),
+    ]
+    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known)
     assert "2 of 8 runs" in text
     assert "2 more are no further from it" in text
     links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]
-    assert [line[-5:-2].strip() for line in links] == ["no"] * 4 + ["yes"] * 2
-    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | no |" in text
+    assert [line.split(" | ")[-1] for line in links] == ["2 |"] * 4 + ["as itself |"] * 2
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | 2 |" in text
+    assert "\n2. Rounds. Shown by `a command`.\n" in text
+    assert "0 have none that is known" in text
+    assert "Never." not in text
+    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known[:1])
+    assert "4 have none that is known" in text
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | unknown |" in text
     assert "| 1.009 | – |" not in text
     # No downloads, so no goodput.
     idle = campaign._difference(result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
     assert (idle.goodput, idle.p95) == (None, 1.0)
+
+
+def test_recorded_deviations_have_the_causes_that_are_known() -> None:
+    """A cause that is new, or gone, is written beside its runs: record them again."""
+    known = campaign.causes("drwa-bpf")
+    rows = documents.table("campaign-drwa-bpf", 1)
+    assert rows
+    for row in rows:
+        pair = campaign.Pair(row["Case"], row["Link"], campaign.Difference(None, None))
+        assert row["Cause"] in ("as itself", campaign.cause_of(pair, known)), row["Link"]
 
 
 def test_a_link_without_the_peer_is_no_link() -> None:

@@ -9,7 +9,7 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import spec
+from drwalab import ltelink, spec
 from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
@@ -115,6 +115,23 @@ def test_no_round_ends_at_a_hole(run: Run, form: str, kernel: str) -> None:
     """What waits behind one is not counted yet, so that rates vary, and with them the queue."""
     result = run(form, kernel=kernel, **CHANCE["reordering"])
     assert result["rtt_ms"]["p95"] < 1.4 * 50
+
+
+@pytest.mark.parametrize(("form", "kernel"), BPF)
+def test_a_round_ends_between_deliveries(run: Run, tmp_path: Path, form: str, kernel: str) -> None:
+    """In their midst, rates vary more than the link's: the series' p95 RTT is 153 ms there."""
+    link = tmp_path / "lte.down"
+    ltelink.write_trace(link, seed=4, duration_s=120)
+    result = run(form, kernel=kernel, trace=link, base_rtt="40ms", buffer="3MB", duration="30s")
+    assert result["rtt_ms"]["p95"] < 1.05 * 153
+
+
+@pytest.mark.parametrize(("form", "kernel"), BPF)
+def test_each_segment_of_a_start_is_answered(run: Run, form: str, kernel: str) -> None:
+    """Where every second one is, HyStart sees no train of ACKs, and p95 is three times the base."""
+    objects = {"flows": 0, "object": ["500kB", "2MB"], "think": "500ms"}
+    result = run(form, kernel=kernel, rate="10mbit", base_rtt="60ms", duration="8s", **objects)
+    assert result["rtt_ms"]["p95"] < 2 * 60
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
