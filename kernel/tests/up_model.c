@@ -38,7 +38,7 @@ enum server {
 	SERVER_SILENT,		/* answers, but nobody can tell what */
 	SERVER_DEAD,		/* never answers */
 	SERVER_EARLY_CLOCK,	/* claims that nothing ever waited */
-	SERVER_LATE_CLOCK,	/* claims half of a second more, every second second */
+	SERVER_LATE_CLOCK,	/* claims @claim_us more, but for 0.1 s in four */
 	SERVER_EARLY,		/* answers what has just left, without having it */
 	SERVER_LATE,		/* holds its answers back for 0.3 s, ditto */
 };
@@ -51,6 +51,7 @@ struct up_flow_config {
 	s64 drift_ppm;
 	s64 tick_us;		/* of the server's clock */
 	s64 base_us;		/* its way there and back, beyond the radio's */
+	s64 claim_us;
 	int32_t kind;
 	int32_t server;
 };
@@ -165,8 +166,8 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 		back_us += 300000;
 	if (f->server == SERVER_EARLY_CLOCK)
 		claimed_us = sent_us + m.up_us;
-	if (f->server == SERVER_LATE_CLOCK && phase < 1000000)
-		claimed_us += 500000;
+	if (f->server == SERVER_LATE_CLOCK && arrived_us % 4000000 >= 100000)
+		claimed_us += f->claim_us;
 	a = &answers[m.answer_tail++ % ANSWERS];
 	*a = (struct answer){
 		.at_us = arrived_us + back_us, .sent_us = sent_us, .end = end,

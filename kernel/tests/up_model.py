@@ -23,7 +23,15 @@ FIRMWARE_BYTES = 600_000
 class _FlowConfig(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_int64)
-        for name in ("start_us", "stop_us", "interval_us", "drift_ppm", "tick_us", "base_us")
+        for name in (
+            "start_us",
+            "stop_us",
+            "interval_us",
+            "drift_ppm",
+            "tick_us",
+            "base_us",
+            "claim_us",
+        )
     ] + [(name, ctypes.c_int32) for name in ("kind", "server")]
 
 
@@ -103,6 +111,7 @@ class Flow:
     drift_ppm: int = 0
     tick_us: int = 1000
     base_us: int = 0
+    claim_us: int = 500_000
 
 
 PROBES = Flow(QUERY, start_us=0)
