@@ -158,6 +158,18 @@ def test_connections_come_and_go_beside_what_nobody_understands() -> None:
     assert run.use > 0.95 * free.use
 
 
+def test_what_left_before_leaves_still() -> None:
+    """Whoever was asked stops asking: the rate that was known then holds until the gate opens."""
+    starts_us = range(2_000_000, 50_000_000, 6_000_000)
+    calls = [
+        Flow(model.QUERY, start_us=start_us, stop_us=start_us + 3_000_000) for start_us in starts_us
+    ]
+    flows = [OPAQUE_PROBES, Flow(server=model.SILENT), *calls]
+    run, free = model.run(flows, seconds=MINUTE_S), pfifo(flows=flows, seconds=MINUTE_S)
+    assert run.law.opened > len(calls) / 2
+    assert run.use > 0.95 * free.use
+
+
 @pytest.mark.parametrize("mbps", [5, 20])
 def test_an_open_gate_closes_again(mbps: int) -> None:
     """Though the first answers come through the queue that it let grow, which DRAIN finds."""
