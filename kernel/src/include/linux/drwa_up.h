@@ -132,6 +132,8 @@ struct drwa_up_point {
  * @dev:	average change of that
  * @last_us:	when @last was measured
  * @came:	bytes that came from there
+ * @burst:	what waited of what was released, at @burst_us, at most
+ * @burst_us:	when something was last released
  * @clock_us:	when a flow with a clock was last answered
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
@@ -172,6 +174,8 @@ struct drwa_up {
 	u32	dev;
 	u32	last_us;
 	u32	came;
+	u32	burst;
+	u32	burst_us;
 	u32	clock_us;
 	u32	clock_late_us;
 	u32	drain_from_us;

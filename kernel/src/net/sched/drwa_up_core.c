@@ -19,7 +19,9 @@
  *
  * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
  * a steady link dev is nothing, and target is all that waits. On one that varies
- * the modem would run dry whenever more leaves than an age ago.
+ * the modem would run dry whenever more leaves than an age ago. No more is released
+ * at once than that spare and target, or news that waited on their way back, with a
+ * download, would fill the modem after it had run dry.
  *
  * How late a mark came to the far end, beyond its flow's best, is the queue that
  * it met. The far end's clock tells, in TSval (RFC 7323), which no queue on the
@@ -91,6 +93,7 @@
 /* A silence that ends in OPEN, within a second */
 #define UP_OPEN_US	(4 << 18)
 #define UP_TRICKLE_SHIFT 18
+#define UP_TRICKLE_RATE	((u32)UP_SEGMENT << (UP_RATE_SHIFT - UP_TRICKLE_SHIFT))
 
 /* Nobody is asked more seldom whether there is room: a grant's period */
 #define UP_WAIT_US	(10 * UP_TICK_US)
@@ -141,6 +144,22 @@ void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us)
 		u->mark[i].flow = DRWA_UP_FLOWS;
 }
 
+static u32 up_bytes(u64 rate, u32 us)
+{
+	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
+}
+
+/* What waits of what was released, if a quarter more leaves than lately, or on average:
+ * a path that became longer passes for a link that became slower until DRAIN.
+ */
+static u32 up_burst(const struct drwa_up *u, u32 now_us)
+{
+	u32 rate = max(max(u->rate, u->mean), UP_TRICKLE_RATE), left;
+
+	left = up_bytes(rate + rate / 4, now_us - u->burst_us);
+	return u->burst > left ? min(u->burst - left, u->released - u->crossed) : 0;
+}
+
 /**
  * drwa_up_release() - something is handed to the modem
  * @u:		queue
@@ -149,6 +168,8 @@ void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us)
  */
 void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
 {
+	u->burst = up_burst(u, now_us) + bytes;
+	u->burst_us = now_us;
 	u->released += bytes;
 	if (now_us - u->snap_us < 1 << UP_TRICKLE_SHIFT)
 		return;
@@ -715,9 +736,10 @@ static bool up_asked(const struct drwa_up *u, bool first, u32 now_us)
 	return false;
 }
 
-static u32 up_bytes(u64 rate, u32 us)
+/* What may leave beyond the rate, in so long a time */
+static u32 up_spare(const struct drwa_up *u, u32 us)
 {
-	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
+	return up_bytes(2 * (u64)u->dev, min(us, u->flow[u->by].rtt_min_us));
 }
 
 /* What may be released and not yet known to have crossed */
@@ -729,7 +751,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
 		silent_us = usual_us;
-	age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) + silent_us;
+	age_us = u->age_us + silent_us;
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
@@ -740,14 +762,26 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
-		wnd = up_bytes(u->rate, age_us + u->target_us) +
-		      up_bytes(2 * (u64)u->dev,
-			       min(age_us, u->flow[u->by].rtt_min_us));
+		wnd = up_bytes(u->rate, age_us + u->target_us) + up_spare(u, age_us);
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (u->closed)
 		wnd += UP_SEGMENT * ((now_us - u->closed_us) >> UP_TRICKLE_SHIFT);
 	return wnd;
+}
+
+/* How much may be released at once. News that were held up on their way back, with a
+ * download, let in at once what the link had no time to send: in HOLD that is no more
+ * than what may wait, and what the rate may have grown by.
+ */
+static u32 up_burst_room(const struct drwa_up *u, u32 now_us)
+{
+	u32 burst = up_burst(u, now_us), most;
+
+	if (u->phase != DRWA_UP_HOLD)
+		return U32_MAX;
+	most = up_bytes(u->rate, u->target_us) + UP_FLOOR + up_spare(u, u->age_us);
+	return burst < most ? most - burst : 0;
 }
 
 static u32 up_open(struct drwa_up *u)
@@ -774,8 +808,13 @@ u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us)
 	if (u->closed && now_us - u->closed_us > UP_OPEN_US && !up_asked(u, false, now_us))
 		return up_open(u);
 	wnd = up_window(u, now_us);
-	if (out < wnd)
-		return wnd - out;
+	if (out < wnd) {
+		/* Ask again when a part of the burst has left. */
+		*wait_us = UP_TICK_US;
+		out = min(wnd - out, up_burst_room(u, now_us));
+		u->refused |= !out;
+		return out;
+	}
 	/* Nothing is known yet, and nobody is there to tell. */
 	if (u->phase == DRWA_UP_START && !up_asked(u, true, now_us))
 		return up_open(u);
