@@ -132,8 +132,6 @@ struct drwa_up_point {
  * @dev:	average change of that
  * @last_us:	when @last was measured
  * @came:	bytes that came from there
- * @burst:	what waited of what was released, at @burst_us, at most
- * @burst_us:	when something was last released
  * @clock_us:	when a flow with a clock was last answered
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
@@ -151,6 +149,7 @@ struct drwa_up_point {
  * @closed:	@closed_us is set
  * @refused:	something was held back since @snap_us
  * @clock:	@clock_us is
+ * @held:	DRWA_UP_HOLD was reached
  * @blind:	OPEN may have left a queue that the flows take for their paths
  * @point:	the last of them
  * @flow:	who answers
@@ -174,8 +173,6 @@ struct drwa_up {
 	u32	dev;
 	u32	last_us;
 	u32	came;
-	u32	burst;
-	u32	burst_us;
 	u32	clock_us;
 	u32	clock_late_us;
 	u32	drain_from_us;
@@ -193,7 +190,8 @@ struct drwa_up {
 		closed:1,
 		refused:1,
 		clock:1,
-		blind:1;
+		blind:1,
+		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];
 	struct drwa_up_flow flow[DRWA_UP_FLOWS];
 	struct drwa_up_mark mark[DRWA_UP_MARKS];

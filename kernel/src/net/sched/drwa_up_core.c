@@ -19,9 +19,7 @@
  *
  * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
  * a steady link dev is nothing, and target is all that waits. On one that varies
- * the modem would run dry whenever more leaves than an age ago. No more is released
- * at once than that spare and target, or news that waited on their way back, with a
- * download, would fill the modem after it had run dry.
+ * the modem would run dry whenever more leaves than an age ago.
  *
  * How late a mark came to the far end, beyond its flow's best, is the queue that
  * it met. The far end's clock tells, in TSval (RFC 7323), which no queue on the
@@ -34,8 +32,8 @@
  *	  |  v                |
  *	  +----- OPEN <-------+ shut for 2^20 us without an answer
  *
- * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses, until
- * delays fall no more. What delay stays then, and is the same within an eighth from
+ * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses; after OPEN
+ * until delays fall no more. What delay stays then, and is the same within an eighth from
  * one round to the next, is the path's, which became longer: of all flows in a
  * handover, or of some. A shorter one shows by itself. A new flow may have begun in
  * somebody's queue, so its DRAIN comes after 2^20 us; after OPEN, in START as well.
@@ -93,7 +91,6 @@
 /* A silence that ends in OPEN, within a second */
 #define UP_OPEN_US	(4 << 18)
 #define UP_TRICKLE_SHIFT 18
-#define UP_TRICKLE_RATE	((u32)UP_SEGMENT << (UP_RATE_SHIFT - UP_TRICKLE_SHIFT))
 
 /* Nobody is asked more seldom whether there is room: a grant's period */
 #define UP_WAIT_US	(10 * UP_TICK_US)
@@ -149,17 +146,6 @@ static u32 up_bytes(u64 rate, u32 us)
 	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
 }
 
-/* What waits of what was released, if a quarter more leaves than lately, or on average:
- * a path that became longer passes for a link that became slower until DRAIN.
- */
-static u32 up_burst(const struct drwa_up *u, u32 now_us)
-{
-	u32 rate = max(max(u->rate, u->mean), UP_TRICKLE_RATE), left;
-
-	left = up_bytes(rate + rate / 4, now_us - u->burst_us);
-	return u->burst > left ? min(u->burst - left, u->released - u->crossed) : 0;
-}
-
 /**
  * drwa_up_release() - something is handed to the modem
  * @u:		queue
@@ -168,8 +154,6 @@ static u32 up_burst(const struct drwa_up *u, u32 now_us)
  */
 void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
 {
-	u->burst = up_burst(u, now_us) + bytes;
-	u->burst_us = now_us;
 	u->released += bytes;
 	if (now_us - u->snap_us < 1 << UP_TRICKLE_SHIFT)
 		return;
@@ -438,8 +422,13 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		}
 		f->jumped = 1;
 	}
-	/* Both ways together are no later than our own clock says. */
-	late = min(max(x - f->base_us, *least_us), late + 2 * UP_TICK_US);
+	/* Both ways together are no later than our own clock says, if no download's queue
+	 * was on the way back when they were at their best.
+	 */
+	late += 2 * UP_TICK_US;
+	if (u->came - m->came > (u->released - m->first) / 16)
+		late = U32_MAX;
+	late = min(max(x - f->base_us, *least_us), late);
 	if (!f->early) {
 		u->clock = 1;
 		u->clock_us = now_us;
@@ -538,11 +527,11 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		least_us = min(least_us, f->drain_us);
 		fell_us = max(fell_us, f->drain_fell_us);
 	}
-	/* A path stays as it is; a queue goes, be it taken for the path until now, or grows
-	 * with a radio that fades.
+	/* A path stays as it is; a queue goes, after OPEN though it was taken for the path,
+	 * or grows with a radio that fades.
 	 */
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
-	if (fell_us > noise_us ||
+	if ((u->blind && fell_us > noise_us) ||
 	    (least_us > noise_us && changed_us > UP_TICK_US + u->drain_q_us / 8)) {
 		up_drain_round(u, least_us, now_us);
 		return;
@@ -648,6 +637,21 @@ static bool up_believe(struct drwa_up *u, struct drwa_up_flow *f, u32 at_us, u32
 	return !f->early;
 }
 
+/* Is somebody asked who has answered before? Then the radio is silent, not he. A first
+ * answer of TCP's may come, too; whether one of EXACT's does, nobody knows.
+ */
+static bool up_asked(const struct drwa_up *u, bool first, u32 now_us)
+{
+	const struct drwa_up_flow *f;
+
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		if (f->used && f->head != UP_NONE &&
+		    (f->answered || (first && f->kind == DRWA_UP_UPTO)) &&
+		    now_us - u->mark[f->tail].us < UP_OLD_US)
+			return true;
+	return false;
+}
+
 /**
  * drwa_up_answer() - something was answered
  * @u:		queue
@@ -704,14 +708,18 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	if (u->phase == DRWA_UP_DRAIN)
 		return true;
 	up_rates(u);
-	/* An answer now and then, such as a name server's, tells too little. */
-	if (u->phase == DRWA_UP_OPEN && up_rate_over(u, up_span(u))) {
+	/* An answer now and then, such as a name server's, tells too little, unless a queue
+	 * has told the link's rate before, and more is to come.
+	 */
+	if (u->phase == DRWA_UP_OPEN &&
+	    (up_rate_over(u, up_span(u)) || (u->held && up_asked(u, false, now_us)))) {
 		u->phase = DRWA_UP_START;
 		u->blind = 1;
 	}
 	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u)) {
 		u->phase = DRWA_UP_HOLD;
 		u->blind = 0;
+		u->held = 1;
 	}
 	if (up_drain_due(u, f, now_us)) {
 		u->phase = DRWA_UP_DRAIN;
@@ -719,27 +727,6 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		up_drain_round(u, late_us, now_us);
 	}
 	return true;
-}
-
-/* Is somebody asked who has answered before? Then the radio is silent, not he. A first
- * answer of TCP's may come, too; whether one of EXACT's does, nobody knows.
- */
-static bool up_asked(const struct drwa_up *u, bool first, u32 now_us)
-{
-	const struct drwa_up_flow *f;
-
-	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
-		if (f->used && f->head != UP_NONE &&
-		    (f->answered || (first && f->kind == DRWA_UP_UPTO)) &&
-		    now_us - u->mark[f->tail].us < UP_OLD_US)
-			return true;
-	return false;
-}
-
-/* What may leave beyond the rate, in so long a time */
-static u32 up_spare(const struct drwa_up *u, u32 us)
-{
-	return up_bytes(2 * (u64)u->dev, min(us, u->flow[u->by].rtt_min_us));
 }
 
 /* What may be released and not yet known to have crossed */
@@ -751,7 +738,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
 		silent_us = usual_us;
-	age_us = u->age_us + silent_us;
+	age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) + silent_us;
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
@@ -762,26 +749,14 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
-		wnd = up_bytes(u->rate, age_us + u->target_us) + up_spare(u, age_us);
+		wnd = up_bytes(u->rate, age_us + u->target_us) +
+		      up_bytes(2 * (u64)u->dev,
+			       min(age_us, u->flow[u->by].rtt_min_us));
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (u->closed)
 		wnd += UP_SEGMENT * ((now_us - u->closed_us) >> UP_TRICKLE_SHIFT);
 	return wnd;
-}
-
-/* How much may be released at once. News that were held up on their way back, with a
- * download, let in at once what the link had no time to send: in HOLD that is no more
- * than what may wait, and what the rate may have grown by.
- */
-static u32 up_burst_room(const struct drwa_up *u, u32 now_us)
-{
-	u32 burst = up_burst(u, now_us), most;
-
-	if (u->phase != DRWA_UP_HOLD)
-		return U32_MAX;
-	most = up_bytes(u->rate, u->target_us) + UP_FLOOR + up_spare(u, u->age_us);
-	return burst < most ? most - burst : 0;
 }
 
 static u32 up_open(struct drwa_up *u)
@@ -808,13 +783,8 @@ u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us)
 	if (u->closed && now_us - u->closed_us > UP_OPEN_US && !up_asked(u, false, now_us))
 		return up_open(u);
 	wnd = up_window(u, now_us);
-	if (out < wnd) {
-		/* Ask again when a part of the burst has left. */
-		*wait_us = UP_TICK_US;
-		out = min(wnd - out, up_burst_room(u, now_us));
-		u->refused |= !out;
-		return out;
-	}
+	if (out < wnd)
+		return wnd - out;
 	/* Nothing is known yet, and nobody is there to tell. */
 	if (u->phase == DRWA_UP_START && !up_asked(u, true, now_us))
 		return up_open(u);
