@@ -38,7 +38,7 @@ enum server {
 	SERVER_SILENT,		/* answers, but nobody can tell what */
 	SERVER_DEAD,		/* never answers */
 	SERVER_EARLY_CLOCK,	/* claims that nothing ever waited */
-	SERVER_LATE_CLOCK,	/* claims half of a second more, every second second */
+	SERVER_LATE_CLOCK,	/* claims @claim_us more, but for 0.1 s in four */
 	SERVER_EARLY,		/* answers what has just left, without having it */
 	SERVER_LATE,		/* holds its answers back for 0.3 s, ditto */
 };
@@ -51,6 +51,7 @@ struct up_flow_config {
 	s64 drift_ppm;
 	s64 tick_us;		/* of the server's clock */
 	s64 base_us;		/* its way there and back, beyond the radio's */
+	s64 claim_us;
 	int32_t kind;
 	int32_t server;
 };
@@ -71,7 +72,8 @@ struct up_config {
 	s64 grant_us;
 	s64 firmware_bytes;
 	s64 loss_ppm;
-	s64 down_queue_us;	/* on the way back, at most; 0 to that and back in 2 s */
+	s64 fade_us;		/* of each half second, in which nothing comes back */
+	s64 down_bps;		/* of a download beside the rest */
 	s64 clock_us;		/* at the start */
 	s64 bytes;		/* counter at the start */
 	s64 seed;
@@ -153,23 +155,23 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 {
 	const struct up_flow_config *f = &m.f[flow];
 	s64 phase = arrived_us % 2000000, back_us = m.down_us + f->base_us / 2;
+	s64 claimed_us = arrived_us, at_us;
 	struct answer *a;
-	s64 claimed_us = arrived_us;
 
 	if (f->server == SERVER_DEAD)
 		return;
-	if (m.c->down_queue_us)
-		back_us += m.c->down_queue_us *
-			   (phase < 1000000 ? phase : 2000000 - phase) / 1000000;
+	at_us = arrived_us + back_us;
+	if (at_us % 500000 < m.c->fade_us)
+		at_us += m.c->fade_us - at_us % 500000;
 	if (f->server == SERVER_LATE && phase < 1000000)
-		back_us += 300000;
+		at_us += 300000;
 	if (f->server == SERVER_EARLY_CLOCK)
 		claimed_us = sent_us + m.up_us;
-	if (f->server == SERVER_LATE_CLOCK && phase < 1000000)
-		claimed_us += 500000;
+	if (f->server == SERVER_LATE_CLOCK && arrived_us % 4000000 >= 100000)
+		claimed_us += f->claim_us;
 	a = &answers[m.answer_tail++ % ANSWERS];
 	*a = (struct answer){
-		.at_us = arrived_us + back_us, .sent_us = sent_us, .end = end,
+		.at_us = at_us, .sent_us = sent_us, .end = end,
 		.clock_us = server_clock(f, claimed_us), .flow = flow,
 		.clock = f->server != SERVER_NO_CLOCK && f->kind == KIND_UPLOAD,
 	};
@@ -363,6 +365,8 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 				answer(i, flow->pending, m.now, m.now);
 			}
 		}
+		if (m.now % 500000 >= c->fade_us)
+			drwa_up_heard(&m.law, c->down_bps / 8 * STEP_US / 1000000);
 		hear();
 		send(r->crossed_bytes - *slot);
 		*slot = r->crossed_bytes;

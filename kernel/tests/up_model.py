@@ -23,7 +23,15 @@ FIRMWARE_BYTES = 600_000
 class _FlowConfig(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_int64)
-        for name in ("start_us", "stop_us", "interval_us", "drift_ppm", "tick_us", "base_us")
+        for name in (
+            "start_us",
+            "stop_us",
+            "interval_us",
+            "drift_ppm",
+            "tick_us",
+            "base_us",
+            "claim_us",
+        )
     ] + [(name, ctypes.c_int32) for name in ("kind", "server")]
 
 
@@ -43,7 +51,8 @@ class _Config(ctypes.Structure):
                 "grant_us",
                 "firmware_bytes",
                 "loss_ppm",
-                "down_queue_us",
+                "fade_us",
+                "down_bps",
                 "clock_us",
                 "bytes",
                 "seed",
@@ -103,6 +112,7 @@ class Flow:
     drift_ppm: int = 0
     tick_us: int = 1000
     base_us: int = 0
+    claim_us: int = 500_000
 
 
 PROBES = Flow(QUERY, start_us=0)
@@ -159,7 +169,8 @@ def run(
     target_us: int = TARGET_US,
     gate: int = LAW,
     loss_ppm: int = 0,
-    down_queue_us: int = 0,
+    fade_us: int = 0,
+    down_bps: int = 0,
     firmware_bytes: int = FIRMWARE_BYTES,
     clock_us: int = U32 - 5_000_000,
     released: int = U32 - 1_000_000,
@@ -178,7 +189,8 @@ def run(
         grant_us=GRANT_US,
         firmware_bytes=firmware_bytes,
         loss_ppm=loss_ppm,
-        down_queue_us=down_queue_us,
+        fade_us=fade_us,
+        down_bps=down_bps,
         clock_us=clock_us,
         bytes=released,
         seed=seed,

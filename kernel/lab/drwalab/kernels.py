@@ -50,6 +50,8 @@ MODULE_SOURCES = (
     "src/net/sched",
 )
 MODULES = ("drwa.ko", "sch_drwa_up.ko")
+# Beside them where the kernel has KUnit
+TEST_MODULE = "drwa_up_test.ko"
 # What a kernel without modules has of the uplink's gate, below kernel/src.
 GATE = (
     "net/sched/drwa_up_core.c",
@@ -75,6 +77,13 @@ class Flavour:
     def module(self) -> bool:
         """Whether DRWA's module comes with it."""
         return "module" in self.configs
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """What is built beside the kernel."""
+        if not self.module:
+            return ()
+        return (*MODULES, TEST_MODULE) if "kunit" in self.configs else MODULES
 
 
 FLAVOURS = {
@@ -314,7 +323,8 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         if FLAVOURS[flavour].module:
             log(f"compiling {line} {flavour}: the modules")
             _make(tree, ["modules"], recipe, log)
-            _make(tree, [f"M={MODULE_TREE}/module", "modules"], recipe, log)
+            kunit = ["DRWA_KUNIT=1"] if TEST_MODULE in FLAVOURS[flavour].modules else []
+            _make(tree, [f"M={MODULE_TREE}/module", *kunit, "modules"], recipe, log)
         if FLAVOURS[flavour].patched and FLAVOURS[flavour].arch != "um":
             _check_series(tree, recipe, log)
         return _install(tree, recipe)
@@ -370,9 +380,8 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
         new = Path(name) / "kernel"
         new.mkdir()
         shutil.copy2(tree / FLAVOURS[recipe.flavour].image, new / "linux")
-        if FLAVOURS[recipe.flavour].module:
-            for name in MODULES:
-                shutil.copy2(tree / MODULE_TREE / "module" / name, new)
+        for name in FLAVOURS[recipe.flavour].modules:
+            shutil.copy2(tree / MODULE_TREE / "module" / name, new)
         (new / "info.json").write_text(json.dumps(info, indent=2) + "\n")
         new.rename(home)
     kernel = _read_kernel(home)

@@ -55,6 +55,7 @@ struct drwa_up_mark {
  * @base_us:	least delay to the far end, its clock less ours, any offset
  * @rtt_min_us:	least time from a mark to its answer
  * @drain_us:	least lateness in this round of DRWA_UP_DRAIN, U32_MAX: none
+ * @drain_fell_us: how much its base has fallen in this round
  * @period_us:	since when @fallen_us counts, or since when it is aside
  * @fallen_us:	how much @base_us has fallen
  * @seen_us:	when it last met no queue
@@ -80,6 +81,7 @@ struct drwa_up_flow {
 	u32	base_us;
 	u32	rtt_min_us;
 	u32	drain_us;
+	u32	drain_fell_us;
 	u32	period_us;
 	u32	fallen_us;
 	u32	seen_us;
@@ -147,6 +149,8 @@ struct drwa_up_point {
  * @closed:	@closed_us is set
  * @refused:	something was held back since @snap_us
  * @clock:	@clock_us is
+ * @held:	DRWA_UP_HOLD was reached
+ * @blind:	OPEN may have left a queue that the flows take for their paths
  * @point:	the last of them
  * @flow:	who answers
  * @mark:	the last of them
@@ -185,7 +189,9 @@ struct drwa_up {
 	u8	answered:1,
 		closed:1,
 		refused:1,
-		clock:1;
+		clock:1,
+		blind:1,
+		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];
 	struct drwa_up_flow flow[DRWA_UP_FLOWS];
 	struct drwa_up_mark mark[DRWA_UP_MARKS];

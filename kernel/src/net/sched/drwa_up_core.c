@@ -28,26 +28,31 @@
  *
  *	     a queue shows           no mark met an empty queue for 2^22 us
  *	START ------------> HOLD <--> DRAIN
- *	  ^                   |
+ *	  ^ \                 |
+ *	  |  v                |
  *	  +----- OPEN <-------+ shut for 2^20 us without an answer
  *
- * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses. What
- * delay stays when the queue must have gone, and is the same within an eighth from
+ * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses; after OPEN
+ * until delays fall no more. What delay stays then, and is the same within an eighth from
  * one round to the next, is the path's, which became longer: of all flows in a
- * handover, or of some. A shorter one shows by itself.
+ * handover, or of some. A shorter one shows by itself. A new flow may have begun in
+ * somebody's queue, so its DRAIN comes after 2^20 us; after OPEN, in START as well.
  *
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
  * or nobody in a way that is understood, nothing is known. While flows are asked
  * that have answered before, it is the radio that is silent, and more would only
- * wait. Every 2^18 us one more packet passes, for marks get lost.
+ * wait. Every 2^18 us one more packet passes, for marks get lost. Where nobody is
+ * asked, no news are late: in HOLD what left before is taken to leave still, START
+ * becomes OPEN at once. OPEN ends when answers tell for long enough what leaves.
  *
  * A server may answer what it has not got yet, or at another time than it says.
  * Early, it would open the gate to all. Our own clock bounds what it can claim: an
  * answer waits no longer on its way back than what comes meanwhile explains, on a
  * slow downlink. And whoever is contradicted by marks that were released before and
  * came later, of two other flows, four times in turn, brings no news for a minute.
- * Late, it brings no news anyway while any other flow answers; alone, it slows who
- * talks to it, until a DRAIN. Silent, it is not missed, or ends in OPEN.
+ * Late, it brings no news anyway while any other flow answers; alone, it would slow
+ * who talks to it, but both ways together are no later than our own clock tells.
+ * Silent, it is not missed, or ends in OPEN.
  *
  * Clocks, byte counts and sequence numbers are 32 bit and wrap; only differences
  * count.
@@ -136,6 +141,11 @@ void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us)
 		u->mark[i].flow = DRWA_UP_FLOWS;
 }
 
+static u32 up_bytes(u64 rate, u32 us)
+{
+	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
+}
+
 /**
  * drwa_up_release() - something is handed to the modem
  * @u:		queue
@@ -148,7 +158,8 @@ void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
 	if (now_us - u->snap_us < 1 << UP_TRICKLE_SHIFT)
 		return;
 	/* ACKs of a download are not answered; they left if nothing had to wait. */
-	if (!u->refused && before_us(u->crossed, u->snap_released))
+	if (!u->refused && u->phase != DRWA_UP_OPEN &&
+	    before_us(u->crossed, u->snap_released))
 		u->crossed = u->snap_released;
 	u->refused = 0;
 	u->snap_us = now_us;
@@ -370,7 +381,11 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		f->period_us = now_us;
 		f->rtt_min_us = rtt > known ? rtt - known : 1;
 	}
-	f->rtt_min_us = min(f->rtt_min_us, rtt);
+	if (rtt < f->rtt_min_us) {
+		if (!f->clock)
+			f->drain_fell_us += f->rtt_min_us - rtt;
+		f->rtt_min_us = rtt;
+	}
 	late = rtt - f->rtt_min_us;
 	back_us = min(u->came - m->came, late >> UP_BACK_SHIFT) << UP_BACK_SHIFT;
 	back_us += UP_JITTER_US;
@@ -395,6 +410,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 	}
 	if (before_us(x, f->base_us)) {
 		up_check_clock(f, f->base_us - x, now_us);
+		f->drain_fell_us += f->base_us - x;
 		f->base_us = x;
 	}
 	/* No queue is longer than the RTT. */
@@ -406,7 +422,13 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		}
 		f->jumped = 1;
 	}
-	late = max(x - f->base_us, *least_us);
+	/* Both ways together are no later than our own clock says, if no download's queue
+	 * was on the way back when they were at their best.
+	 */
+	late += 2 * UP_TICK_US;
+	if (u->came - m->came > (u->released - m->first) / 16)
+		late = U32_MAX;
+	late = min(max(x - f->base_us, *least_us), late);
 	if (!f->early) {
 		u->clock = 1;
 		u->clock_us = now_us;
@@ -440,9 +462,14 @@ static void up_rate_anew(struct drwa_up *u, u32 at_us)
 	u->last_us = at_us;
 }
 
+static u32 up_span(const struct drwa_up *u)
+{
+	return max_t(u32, UP_SPAN_US, u->age_us);
+}
+
 static void up_rates(struct drwa_up *u)
 {
-	u32 span_us = max_t(u32, UP_SPAN_US, u->age_us);
+	u32 span_us = up_span(u);
 	/* What crosses an empty queue says nothing against the link. */
 	bool full = u->delay_us > up_noise(u);
 	u32 n = u->points, rate, change;
@@ -480,8 +507,10 @@ static void up_drain_round(struct drwa_up *u, u32 queue_us, u32 now_us)
 
 	u->drain_q_us = queue_us;
 	u->drain_from_us = now_us + queue_us;
-	for (i = 0; i < DRWA_UP_FLOWS; i++)
+	for (i = 0; i < DRWA_UP_FLOWS; i++) {
 		u->flow[i].drain_us = U32_MAX;
+		u->flow[i].drain_fell_us = 0;
+	}
 }
 
 /* The marks of a whole age are answered that were released when no queue should be
@@ -489,15 +518,21 @@ static void up_drain_round(struct drwa_up *u, u32 queue_us, u32 now_us)
  */
 static void up_drained(struct drwa_up *u, u32 now_us)
 {
-	u32 noise_us = up_noise(u), least_us = U32_MAX, changed_us;
+	u32 noise_us = up_noise(u), least_us = U32_MAX, fell_us = 0, changed_us;
 	struct drwa_up_flow *f;
 
-	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
-		if (f->used)
-			least_us = min(least_us, f->drain_us);
-	/* A path stays as it is; a queue goes, or grows with a radio that fades. */
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
+		if (!f->used || f->drain_us == U32_MAX)
+			continue;
+		least_us = min(least_us, f->drain_us);
+		fell_us = max(fell_us, f->drain_fell_us);
+	}
+	/* A path stays as it is; a queue goes, after OPEN though it was taken for the path,
+	 * or grows with a radio that fades.
+	 */
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
-	if (least_us > noise_us && changed_us > UP_TICK_US + u->drain_q_us / 8) {
+	if ((u->blind && fell_us > noise_us) ||
+	    (least_us > noise_us && changed_us > UP_TICK_US + u->drain_q_us / 8)) {
 		up_drain_round(u, least_us, now_us);
 		return;
 	}
@@ -514,7 +549,8 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		f->rtt_min_us += longer_us;
 		u->jumps++;
 	}
-	u->phase = DRWA_UP_HOLD;
+	u->phase = u->blind ? DRWA_UP_START : DRWA_UP_HOLD;
+	u->blind = 0;
 	u->drained_us = now_us;
 	/* DRAIN gave its time the rate, not the link. */
 	up_rate_anew(u, u->crossed_us);
@@ -524,7 +560,8 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 static bool up_drain_due(const struct drwa_up *u, const struct drwa_up_flow *f,
 			 u32 now_us)
 {
-	if (u->phase != DRWA_UP_HOLD || now_us - u->drained_us < UP_OPEN_US)
+	if (u->phase == DRWA_UP_OPEN || now_us - u->drained_us < UP_OPEN_US ||
+	    (u->phase == DRWA_UP_START && !u->blind))
 		return false;
 	return now_us - f->seen_us > (f->shared ? UP_OPEN_US : UP_OLD_US);
 }
@@ -600,6 +637,21 @@ static bool up_believe(struct drwa_up *u, struct drwa_up_flow *f, u32 at_us, u32
 	return !f->early;
 }
 
+/* Is somebody asked who has answered before? Then the radio is silent, not he. A first
+ * answer of TCP's may come, too; whether one of EXACT's does, nobody knows.
+ */
+static bool up_asked(const struct drwa_up *u, bool first, u32 now_us)
+{
+	const struct drwa_up_flow *f;
+
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		if (f->used && f->head != UP_NONE &&
+		    (f->answered || (first && f->kind == DRWA_UP_UPTO)) &&
+		    now_us - u->mark[f->tail].us < UP_OLD_US)
+			return true;
+	return false;
+}
+
 /**
  * drwa_up_answer() - something was answered
  * @u:		queue
@@ -639,7 +691,7 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	/* It is a queue: nothing overtakes. */
 	if (u->answered && before_us(at_us, u->crossed_us))
 		at_us = u->crossed_us;
-	u->gap_us += (s32)(min_t(u32, now_us - u->answered_us, UP_SPAN_US) -
+	u->gap_us += (s32)(min_t(u32, now_us - u->answered_us, 2 * UP_SPAN_US) -
 			   u->gap_us) >> (u->answered ? 3 : 0);
 	/* What left in a silence says nothing of what leaves after it. */
 	if (now_us - u->answered_us > 1 << UP_TRICKLE_SHIFT)
@@ -653,13 +705,22 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	u->answered = 1;
 	u->closed = 0;
 	u->answers++;
-	if (u->phase == DRWA_UP_OPEN)
-		u->phase = DRWA_UP_START;
 	if (u->phase == DRWA_UP_DRAIN)
 		return true;
 	up_rates(u);
-	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u))
+	/* An answer now and then, such as a name server's, tells too little, unless a queue
+	 * has told the link's rate before, and more is to come.
+	 */
+	if (u->phase == DRWA_UP_OPEN &&
+	    (up_rate_over(u, up_span(u)) || (u->held && up_asked(u, false, now_us)))) {
+		u->phase = DRWA_UP_START;
+		u->blind = 1;
+	}
+	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u)) {
 		u->phase = DRWA_UP_HOLD;
+		u->blind = 0;
+		u->held = 1;
+	}
 	if (up_drain_due(u, f, now_us)) {
 		u->phase = DRWA_UP_DRAIN;
 		u->drains++;
@@ -668,32 +729,16 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	return true;
 }
 
-/* Is somebody asked who has answered before? Then the radio is silent, not he. */
-static bool up_silent(const struct drwa_up *u, u32 now_us)
-{
-	const struct drwa_up_flow *f;
-
-	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
-		if (f->used && f->answered && f->head != UP_NONE &&
-		    now_us - u->mark[f->tail].us < UP_OLD_US)
-			return true;
-	return false;
-}
-
-static u32 up_bytes(u64 rate, u32 us)
-{
-	return min_t(u64, rate * us >> UP_RATE_SHIFT, U32_MAX / 8);
-}
-
 /* What may be released and not yet known to have crossed */
 static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
-	u32 silent_us = now_us - u->answered_us;
-	/* News that are later than that say that nothing leaves. */
-	u32 age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) +
-		     min(silent_us, u->gap_us + u->target_us);
-	u32 wnd;
+	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
+	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
 
+	/* News that are later than that say that nothing leaves, if any are to come. */
+	if (silent_us > usual_us && up_asked(u, true, now_us))
+		silent_us = usual_us;
+	age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) + silent_us;
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
@@ -714,6 +759,13 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 	return wnd;
 }
 
+static u32 up_open(struct drwa_up *u)
+{
+	u->phase = DRWA_UP_OPEN;
+	u->opened++;
+	return U32_MAX;
+}
+
 /**
  * drwa_up_room() - how much more may be handed to the modem
  * @u:		queue
@@ -728,14 +780,14 @@ u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us)
 
 	if (u->phase == DRWA_UP_OPEN)
 		return U32_MAX;
-	if (u->closed && now_us - u->closed_us > UP_OPEN_US && !up_silent(u, now_us)) {
-		u->phase = DRWA_UP_OPEN;
-		u->opened++;
-		return U32_MAX;
-	}
+	if (u->closed && now_us - u->closed_us > UP_OPEN_US && !up_asked(u, false, now_us))
+		return up_open(u);
 	wnd = up_window(u, now_us);
 	if (out < wnd)
 		return wnd - out;
+	/* Nothing is known yet, and nobody is there to tell. */
+	if (u->phase == DRWA_UP_START && !up_asked(u, true, now_us))
+		return up_open(u);
 	u->refused = 1;
 	if (!u->closed) {
 		u->closed = 1;
