@@ -472,6 +472,7 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	s->d.lambda = dev->lambda;
 	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss, queue->came);
 	align(s);
+	s->few = drwa_few(&s->d, &queue->link, s->mss);
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
@@ -494,7 +495,7 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 /* The kernel answers each segment while rcv_ssthresh grows, by two bytes for each that
  * comes, from what the handshake offered to what the buffer has room for. Senders take
  * the pace of a start from that (HyStart, RFC 9406). A clamp below the buffer would end
- * it, so it keeps room for one byte meanwhile.
+ * it, so it keeps room for one byte meanwhile, and where few segments fill the link.
  */
 static __always_inline bool buffer_fills(struct bpf_sock_ops *ops, const struct drwa_sock *s)
 {
@@ -527,7 +528,7 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				val = 0;
 			if ((u32)val != s->clamp)
 				s->own_clamp = val;
-			room = buffer_fills(ops, s);
+			room = s->few || buffer_fills(ops, s);
 			if (val == wnd && !room)
 				return;
 		}
