@@ -88,7 +88,7 @@ def test_ack_thinning(lab: Lab, tmp_path: Path, uplink: str) -> None:
     ("words", "each"),
     [
         ("--rate 2mbit --base-rtt 20ms", True),
-        ("--rate 2mbit --base-rtt 20ms --flows 4", False),
+        ("--rate 2mbit --base-rtt 20ms --flows 4 --limits stock", False),
         ("--rate 10mbit --base-rtt 50ms", False),
     ],
 )
