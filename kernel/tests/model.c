@@ -717,7 +717,8 @@ static void phone_takes(struct model *m, const struct event *e)
 		sample(m, f, max(stamp_us - p->echo_us, 1000), owd_us);
 	}
 	space_adjust(m, f);
-	if (f->rcv_nxt == before || p->seq + 1 != f->rcv_nxt || ++f->unacked >= 2 || drwa_few(&f->d, &m->links[f->c.queue], MSS) ||
+	if (f->rcv_nxt == before || p->seq + 1 != f->rcv_nxt || ++f->unacked >= 2 ||
+	    drwa_few(&f->d, &m->links[f->c.queue], MSS) ||
 	    f->rcv_nxt < INIT_CWND) {
 		acknowledge(m, e->flow, p);
 	} else if (!f->delack_us) {
