@@ -277,6 +277,7 @@ static struct {
 
 static FILE *raw;
 static int ep, timer_fd;
+static int64_t timer_us = -1;	/* what it is set to, until it has expired */
 static int64_t t0_us;
 static struct conn readers[MAX_FLOWS], senders[MAX_FLOWS];
 static struct conn probe;
@@ -284,6 +285,7 @@ static struct conn *kept_alive;
 static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
 static int64_t last_load_us;
+static bool loaded;		/* since then */
 static uint32_t probes_sent;
 /* INT64_MAX once it is answered */
 static int64_t probe_sent_us[MAX_PROBES];
@@ -564,13 +566,16 @@ static uint64_t drain_by(struct conn *c, size_t piece)
 	uint64_t sum = 0;
 	ssize_t n;
 
-	while ((n = recv(c->fd, chunk, piece, 0)) > 0) {
+	/* Nothing follows what is short, and a call that says so costs as much as one that reads. */
+	do {
+		n = recv(c->fd, chunk, piece, 0);
+		if (n <= 0)
+			break;
 		sum += n;
 		c->reads++;
-	}
+	} while ((size_t)n == piece);
 	c->received += sum;
-	if (sum)
-		last_load_us = now_us();
+	loaded |= sum > 0;
 	return n == 0 ? UINT64_MAX : sum;
 }
 
@@ -710,7 +715,7 @@ static void read_segments(struct conn *c, uint32_t events)
 		c->received += n;
 		c->reads++;
 		c->left -= n;
-		last_load_us = now;
+		loaded = true;
 		if (c->left)
 			continue;
 		record_fetch('v', c, now);
@@ -1424,12 +1429,19 @@ static void handle(struct conn *c, uint32_t events)
 
 		if (read(c->fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
 			die("timer");
+		timer_us = -1;
 		break;
 	}
 	}
 }
 
-/* Waits for sockets until @until_us. */
+/* Does this leave what comes next, and when, as it was? */
+static bool plain_read(const struct conn *c)
+{
+	return c->kind == BULK_READER && spec.reader == READER_FAST && !spec.promotion_us;
+}
+
+/* Waits for sockets until @until_us, or until something happened that may change that. */
 static void serve_until(int64_t until_us)
 {
 	struct itimerspec its = {
@@ -1437,12 +1449,20 @@ static void serve_until(int64_t until_us)
 		.it_value.tv_nsec = until_us % FREQUENCY_HZ * 1000,
 	};
 	struct epoll_event ev[64];
+	bool plain;
 	int i, n;
 
-	timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
-	n = epoll_wait(ep, ev, 64, -1);
-	for (i = 0; i < n; i++)
-		handle(ev[i].data.ptr, ev[i].events);
+	if (until_us != timer_us)
+		timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+	timer_us = until_us;
+	do {
+		n = epoll_wait(ep, ev, 64, -1);
+		plain = n > 0;
+		for (i = 0; i < n; i++) {
+			plain &= plain_read(ev[i].data.ptr);
+			handle(ev[i].data.ptr, ev[i].events);
+		}
+	} while (plain);
 }
 
 static void measure_base(void)
@@ -1575,6 +1595,9 @@ static void run(void)
 		int64_t now = now_us();
 		int64_t wake = end_us;
 
+		if (loaded)
+			last_load_us = now;
+		loaded = false;
 		for (i = 0; i < spec.neighbours; i++)
 			wake = earliest(wake, neighbour_acts(&spec.neighbour[i], now));
 		for (i = 0; i < spec.uploads; i++)
