@@ -32,7 +32,7 @@ demo: packages
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
 report: packages
-	@kernel/lab/packages clang libbpf-dev
+	@kernel/lab/packages clang kmod libbpf-dev
 	@for flavour in base drwa bpf module; do $(LAB) kernel build --kernel 6.12 --flavour $$flavour || exit; done
 	@$(LAB) evidence $(if $(TRACES),--traces '$(TRACES)') $(if $(FULL),--full)
 

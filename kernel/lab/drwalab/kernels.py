@@ -142,7 +142,7 @@ class KernelError(Exception):
 
 
 class KernelMissing(KernelError):
-    """No build for the present sources and patches is in the cache."""
+    """No build for the present sources and patches is in the cache, or nothing to load it."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +269,12 @@ def find(line: str, flavour: str) -> Kernel:
         f"kernel {line} {flavour} is not built: "
         f"run kernel/lab/lab kernel build --kernel {line} --flavour {flavour}"
     )
+
+
+def need_insmod() -> None:
+    """Guests load the module with the host's insmod; raises KernelMissing without it."""
+    if shutil.which("insmod", path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
+        raise KernelMissing("insmod is not installed: run kernel/lab/packages kmod")
 
 
 def _home(recipe: Recipe) -> Path:

@@ -41,6 +41,8 @@ Job = Callable[[threading.Event, guest.Progress], T]
 
 def find_kernels(specs: Sequence[RunSpec]) -> Builds:
     """The builds that these runs need; raises KernelMissing, which names the command to run."""
+    if any(spec.scheme.module for spec in specs):
+        kernels.need_insmod()
     wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
     return {key: kernels.find(*key) for key in wanted}
 

@@ -3,12 +3,13 @@
 
 import dataclasses
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from drwalab import kernels, sources
+from drwalab import kernels, pool, sources, spec
 from drwalab.kernels import KernelError, KernelMissing, Recipe
 from drwalab.sources import Source, read_lines
 
@@ -194,6 +195,13 @@ def test_a_module_comes_with_its_kernel(tree: Path) -> None:
     kernel = kernels.build("6.12", "module", lambda _: None)
     assert kernel.path.with_name("drwa.ko").read_text() == "int other;\n"
     assert kernel.path.with_name("sch_drwa_up.ko").read_text() == "int gate;\n"
+
+
+def test_a_module_needs_what_loads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = spec.parse("drwa-module", {"rate": "1mbit", "base-rtt": "10ms"})
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(KernelMissing, match="run kernel/lab/packages kmod"):
+        pool.find_kernels([run])
 
 
 def test_option_that_a_line_lacks_is_no_loss(tree: Path) -> None:
