@@ -79,16 +79,3 @@ def test_needs_no_relocation_but_of_maps(built: list[Section]) -> None:
     (header,) = struct.unpack_from("<I", ext, 4)
     core = struct.unpack_from("<I", ext, 28)[0] if header >= 32 else 0
     assert core == 0
-
-
-def test_the_series_with_the_programs_means_can_be_made() -> None:
-    """What deviations.toml calls the cause of a difference is shown by this edit of the series."""
-    edit = BPF / "clamped.diff"
-    done = subprocess.run(
-        ["git", "apply", "--check", edit],
-        cwd=KERNEL.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

@@ -29,6 +29,10 @@ FORMS = ("drwa-bpf", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 UNKNOWN = "unknown"
+AS_ITSELF = "as itself"
+ITS_MEANS = "its means"
+# The series with a form's means, a flavour of kernels: what differs from that has another cause.
+MEANS = {"drwa-bpf": "clamped"}
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
 OTHER_PATHS = (-0.002, 0.002, 0.004)
 
@@ -214,13 +218,15 @@ class Difference:
 class Pair:
     """A run of the law and the same one of another form of it.
 
-    own: the law over almost the same paths, in numbers of itself, if the form is not alike.
+    If the form is not alike, own is the law over almost the same paths, in numbers of itself, and
+    means the form in numbers of the series with the form's means, where there is a kernel of that.
     """
 
     case: str
     link: str
     form: Difference
     own: tuple[Difference, ...] = ()
+    means: Difference | None = None
 
     @property
     def alike(self) -> bool:
@@ -252,9 +258,11 @@ def causes(form: str) -> list[Cause]:
 
 
 def cause_of(pair: Pair, known: Sequence[Cause]) -> str:
-    """The number of the first cause that the pair has, from 1 on."""
+    """What the numbers themselves say, or the number of the first cause that the pair has."""
     if pair.as_itself:
-        return "as itself"
+        return AS_ITSELF
+    if pair.means is not None and pair.means.within():
+        return ITS_MEANS
     return next((str(n) for n, cause in enumerate(known, 1) if cause.of(pair)), UNKNOWN)
 
 
@@ -295,8 +303,18 @@ def _pairs(
         if not difference.within()
     ]
     own = iter(ran(again))
+    flavour = MEANS.get(form)
+    with_means = iter(
+        ran(
+            [
+                replace(spec, flavour=flavour)
+                for spec, difference in zip(specs, differences, strict=True)
+                if flavour and not difference.within()
+            ]
+        )
+    )
     pairs = []
-    for result, difference in zip(found, differences, strict=True):
+    for result, other, difference in zip(found, others, differences, strict=True):
         name = "" if targets.player(result) == targets.LAW else f"{targets.player(result)}: "
         same = [] if difference.within() else [next(own) for _ in OTHER_PATHS]
         pairs.append(
@@ -305,6 +323,7 @@ def _pairs(
                 link=name + compare.link_label(result),
                 form=difference,
                 own=tuple(_difference(result, each) for each in same),
+                means=_difference(next(with_means), other) if flavour and same else None,
             )
         )
     return pairs
@@ -346,6 +365,12 @@ def forms_document(
     rest = sorted((p for p in pairs if not p.alike), key=lambda p: p.as_itself)
     why = [cause_of(pair, known) for pair in rest]
     told = [
+        f"*{ITS_MEANS}*: the series with the means of `{form}`, a flavour of the lab's kernels "
+        f"(`{MEANS[form]}`), has the goodput and p95 RTT of `{form}` within the same bounds.\n"
+        for _ in why[:1]
+        if form in MEANS
+    ]
+    told += [
         f"{n}. {cause.why} Shown by {cause.shown}\n"
         for n, cause in enumerate(known, 1)
         if str(n) in why
@@ -368,7 +393,16 @@ def forms_document(
     )
 
 
-_REST = ("Case", "Link", "Goodput", "its own", "p95 RTT", "its own", "Cause")
+_REST = (
+    "Case",
+    "Link",
+    "Goodput",
+    "its own",
+    "p95 RTT",
+    "its own",
+    "Goodput, p95 RTT of its means",
+    "Cause",
+)
 
 
 def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
@@ -383,6 +417,9 @@ def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
         span([each.goodput for each in pair.own]),
         output.number(pair.form.p95, 3),
         span([each.p95 for each in pair.own]),
+        f"{output.number(pair.means.goodput, 3)}, {output.number(pair.means.p95, 3)}"
+        if pair.means
+        else "–",
         cause,
     )
 
@@ -551,7 +588,10 @@ def campaign(
         specs = [each for case in chosen for each in case.specs]
         if form:
             specs = _law(specs)
-            specs += [_as(each, form) for each in specs]
+            specs += [
+                *(_as(each, form) for each in specs),
+                *(replace(each, flavour=MEANS[form]) for each in specs if form in MEANS),
+            ]
             if schemes.find(form).bpf:
                 # Now, and not after half an hour of runs, if there is no compiler
                 kernels.bpf()

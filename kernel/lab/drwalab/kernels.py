@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -91,6 +91,7 @@ FLAVOURS = {
     "drwa": Flavour(("guest", "um", "uplink")),
     "bpf": Flavour(("guest", "um", "bpf"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
+    "clamped": Flavour(("guest", "um", "uplink"), extra="clamped"),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
     "debug": Flavour(("guest", "um", "bpf", "module", "kunit", "lockdep", "debug")),
     "module-debug": Flavour(("guest", "um", "module", "lockdep", "debug"), patched=False),
@@ -168,10 +169,12 @@ class Recipe:
     files: dict[str, bytes]
     lab_patches: list[tuple[str, bytes]]
     series: list[tuple[str, bytes]]
+    # On top of it
+    extra: list[tuple[str, bytes]] = field(default_factory=list)
 
     @property
     def patches(self) -> list[tuple[str, bytes]]:
-        return self.lab_patches + self.series
+        return self.lab_patches + self.series + self.extra
 
     @property
     def key(self) -> str:
@@ -211,8 +214,9 @@ def make_recipe(source: Source, flavour: str) -> Recipe:
         compiler=_compiler(made.cross),
         config=_config(source.line, made),
         files=_files(made),
-        lab_patches=_lab_patches(source.line, made) if made.arch == "um" else [],
+        lab_patches=_lab_patches(source.line) if made.arch == "um" else [],
         series=series,
+        extra=_read_patches(GUEST_DIR / made.extra) if made.extra else [],
     )
 
 
@@ -235,12 +239,10 @@ def _files(flavour: Flavour) -> dict[str, bytes]:
     return dict(sorted(files.items()))
 
 
-def _lab_patches(line: Line, flavour: Flavour) -> list[tuple[str, bytes]]:
+def _lab_patches(line: Line) -> list[tuple[str, bytes]]:
     """The lab's patches; a line may have a form of its own of any of them, or none: empty."""
     own = dict(_read_patches(GUEST_DIR / "patches" / line.name))
     patches = _read_patches(GUEST_DIR / "patches")
-    if flavour.extra:
-        patches += _read_patches(GUEST_DIR / flavour.extra)
     return [(name, own.get(name, data)) for name, data in patches]
 
 

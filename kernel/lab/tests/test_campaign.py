@@ -129,13 +129,22 @@ def test_another_form_of_the_law() -> None:
     assert "2 more are no further from it" in text
     links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]
     assert [line.split(" | ")[-1] for line in links] == ["2 |"] * 4 + ["as itself |"] * 2
-    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | 2 |" in text
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | 2 |" in text
     assert "\n2. Rounds. Shown by `a command`.\n" in text
     assert "0 have none that is known" in text
     assert "Never." not in text
     text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known[:1])
     assert "4 have none that is known" in text
-    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | unknown |" in text
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | unknown |" in text
+    # The series with the programs' means is alike, or is not; what is as itself needs no cause.
+    alike, other = campaign.Difference(0.995, 1.04), campaign.Difference(0.995, 1.06)
+    pairs = [replace(each, means=alike) for each in (pairs[0], pairs[4], pairs[5])]
+    pairs += [replace(pairs[2], means=other)]
+    assert [campaign.cause_of(each, known) for each in pairs[1:]] == ["as itself", "its means", "2"]
+    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known)
+    assert "| 0.995, 1.040 | its means |" in text
+    assert "| 0.995, 1.060 | 2 |" in text
+    assert "(`clamped`), has the goodput" in text
     assert "| 1.009 | – |" not in text
     # No downloads, so no goodput.
     idle = campaign._difference(result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
@@ -149,7 +158,9 @@ def test_recorded_deviations_have_the_causes_that_are_known() -> None:
     assert rows
     for row in rows:
         pair = campaign.Pair(row["Case"], row["Link"], campaign.Difference(None, None))
-        assert row["Cause"] in ("as itself", campaign.cause_of(pair, known)), row["Link"]
+        assert row["Cause"] in ("as itself", "its means", campaign.cause_of(pair, known)), row[
+            "Link"
+        ]
 
 
 def test_a_link_without_the_peer_is_no_link() -> None:

@@ -4,6 +4,7 @@
 import dataclasses
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,7 @@ def recipe(**changes: object) -> Recipe:
         {"files": {"b.c": b"a"}},
         {"lab_patches": [("1.patch", b"x")]},
         {"series": [("1.patch", b"x")]},
+        {"extra": [("1.patch", b"x")]},
     ],
 )
 def test_key_covers_everything(change: dict[str, object]) -> None:
@@ -253,6 +255,18 @@ def test_patch_that_does_not_fit_is_named(tree: Path) -> None:
         build("drwa")
 
 
+def test_the_series_with_the_programs_means_can_be_made() -> None:
+    """The law's files, as every line's series has them, take it: `make test` builds none."""
+    done = subprocess.run(
+        ["patch", "--dry-run", "--force", "-p1", "-d", kernels.KERNEL_DIR / "src"],
+        input=(kernels.GUEST_DIR / "clamped" / "clamp.patch").read_text(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
 def test_empty_series_says_what_to_run(tree: Path) -> None:
     (tree / "patches" / "6.12" / "0001-one.patch").unlink()
     with pytest.raises(KernelError, match="run kernel/mkseries"):
@@ -266,8 +280,8 @@ def test_empty_series_says_what_to_run(tree: Path) -> None:
         (
             ["--flavour", "x"],
             "lab: unknown flavour 'x': choose from "
-            "base, drwa, bpf, module, vendor, debug, module-debug, smp, kcsan, cost, arm64, "
-            "arm64-module\n",
+            "base, drwa, bpf, module, clamped, vendor, debug, module-debug, smp, kcsan, cost, "
+            "arm64, arm64-module\n",
         ),
     ],
 )
