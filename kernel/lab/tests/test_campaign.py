@@ -151,12 +151,14 @@ def test_another_form_of_the_law() -> None:
     assert (idle.goodput, idle.p95) == (None, 1.0)
 
 
-def test_recorded_deviations_have_the_causes_that_are_known() -> None:
+@pytest.mark.parametrize("line", ["6.12", "6.1"])
+@pytest.mark.parametrize("form", ["drwa-bpf", "drwa-module"])
+def test_recorded_deviations_have_the_causes_that_are_known(form: str, line: str) -> None:
     """A cause that is new, or gone, is written beside its runs: record them again."""
-    known = campaign.causes("drwa-bpf")
-    rows = documents.table("campaign-drwa-bpf", 1)
-    assert rows
-    for row in rows:
+    known = campaign.causes(form)
+    name = campaign.document_path(line, form).stem
+    assert documents.table(name)
+    for row in documents.table(name, 1):
         pair = campaign.Pair(row["Case"], row["Link"], campaign.Difference(None, None))
         assert row["Cause"] in ("as itself", "its means", campaign.cause_of(pair, known)), row[
             "Link"
