@@ -258,7 +258,7 @@ def test_patch_that_does_not_fit_is_named(tree: Path) -> None:
 def test_the_series_with_the_programs_means_can_be_made() -> None:
     """The law's files, as every line's series has them, take it: `make test` builds none."""
     done = subprocess.run(
-        ["patch", "--dry-run", "--force", "-p1", "-d", kernels.KERNEL_DIR / "src"],
+        ["patch", "--dry-run", "--force", "-p1", "-d", sources.KERNEL_DIR / "src"],
         input=(kernels.GUEST_DIR / "clamped" / "clamp.patch").read_text(),
         capture_output=True,
         text=True,

@@ -45,6 +45,8 @@ def module_without_rtt(folder: Path) -> Path:
     """Compiled beside the lab's own one, against the same kernel."""
     module_of("6.12", "vendor")
     shutil.copytree(MODULE_DIR, folder / "module")
+    # The gate beside it includes its files from there.
+    (folder / "src").symlink_to(MODULE_DIR.parent / "src")
     with kernels.tree_lock("6.12", print):
         tree, _ = kernels.built_tree("6.12", "vendor", print)
         words = [f"M={folder / 'module'}", f"DRWA_FROM={MODULE_DIR.parent}", "modules"]
