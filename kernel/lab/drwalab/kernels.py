@@ -339,7 +339,10 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
 
 
 def built_tree(line: str, flavour: str, log: Log, *targets: str) -> tuple[Path, Recipe]:
-    """Where a guest's kernel was compiled, and make's targets there; the caller holds its lock."""
+    """Where a guest's kernel was compiled, and make's targets there; the caller holds its lock.
+
+    A target is what make is told at once, words that set variables included.
+    """
     source = get_source(get_line(line), log)
     recipe = make_recipe(source, flavour)
     tree = _prepare_tree(source, recipe, log)
@@ -348,7 +351,7 @@ def built_tree(line: str, flavour: str, log: Log, *targets: str) -> tuple[Path, 
         _configure(tree, recipe)
         targets = (image, *targets)
     for target in targets:
-        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", target], recipe, log)
+        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", *target.split()], recipe, log)
     return tree, recipe
 
 

@@ -25,9 +25,10 @@ from drwalab.kernels import KernelError, Recipe
 from drwalab.sources import Log
 
 MODULES = ("-D__GENKSYMS__", "-DCONFIG_MODULES=1", "-DCONFIG_MODVERSIONS=1")
-GENKSYMS_FOLDER = "scripts/genksyms/"
+# Its folder alone is no target of stable kernels any more; later ones ask for GENKSYMS.
+GENKSYMS = "CONFIG_MODVERSIONS=y CONFIG_GENKSYMS=y scripts"
 
-_COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (gcc .*?) -c -o \S+ (\S+\.c)$", re.MULTILINE)
+_COMMAND = re.compile(r"^(?:saved)?cmd_\S+ := (gcc .*?) -c -o \S+ (\S+\.c) *$", re.MULTILINE)
 _DEPENDENCY_FILE = re.compile(r"-Wp,-MM?D,\S+")
 # Up to 5.18 it prints what a linker script takes.
 _VERSION = re.compile(r"^(?:#SYMVER |__crc_)(\w+) (?:= )?(0x[0-9a-f]+)", re.MULTILINE)
@@ -79,7 +80,7 @@ def versions(tree: Path, files: Sequence[tuple[str, str]], ahead: Path | None = 
         if text.returncode:
             raise KernelError(f"{name}: {text.stderr.decode().strip()}")
         done = subprocess.run(
-            [tree / GENKSYMS_FOLDER / "genksyms", "-r", "/dev/null"],
+            [tree / "scripts/genksyms/genksyms", "-r", "/dev/null"],
             input=text.stdout,
             capture_output=True,
             check=True,
@@ -96,10 +97,10 @@ def versions(tree: Path, files: Sequence[tuple[str, str]], ahead: Path | None = 
 def compare(line: str, log: Log) -> Comparison:
     """Compares a line without the series and with it."""
     with kernels.tree_lock(line, log):
-        tree, recipe = kernels.built_tree(line, "drwa", log, GENKSYMS_FOLDER)
+        tree, recipe = kernels.built_tree(line, "drwa", log, GENKSYMS)
         files = sources(tree, headers(recipe))
         after = versions(tree, files)
-        tree, _ = kernels.built_tree(line, "base", log, GENKSYMS_FOLDER)
+        tree, _ = kernels.built_tree(line, "base", log, GENKSYMS)
         # The series' own files export nothing that a module could have used before.
         files = [(command, name) for command, name in files if (tree / name).exists()]
         return Comparison(versions(tree, files), after)

@@ -38,7 +38,7 @@ def test_a_counter_in_the_shared_mib_would_be_noticed(tmp_path: Path) -> None:
     """struct net reaches it, and so does nearly every symbol."""
     needs_kernels("6.12")
     with kernels.tree_lock("6.12", print):
-        tree, _ = kernels.built_tree("6.12", "base", print, symbols.GENKSYMS_FOLDER)
+        tree, _ = kernels.built_tree("6.12", "base", print, symbols.GENKSYMS)
         files = symbols.sources(tree, ["include/uapi/linux/snmp.h"])
         files = [each for each in files if each[1] in ("net/core/dev.c", "net/core/skbuff.c")]
         assert len(files) == 2
