@@ -83,7 +83,7 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
  * @set:	what rcv_ssthresh was set to
  * @ssthresh:	what it would be without us
- * @own:	the application's TCP_WINDOW_CLAMP, 0: none
+ * @own:	what window_clamp would be without us
  * @rcu:	frees it
  */
 struct drwa_sock {
@@ -179,18 +179,26 @@ static u32 drwa_tick_us(const struct tcp_sock *tp)
 	return USEC_PER_SEC / TCP_TS_HZ;
 }
 
+/* The application's, or the kernel's, which is what the buffer has room for or a segment
+ * less. 0 is ours; see drwa_is_full().
+ */
+static void drwa_find_own(const struct sock *sk, struct drwa_sock *s)
+{
+	u32 clamp = READ_ONCE(tcp_sk(sk)->window_clamp);
+
+	if (clamp && clamp != s->clamp)
+		s->own = clamp;
+}
+
 static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!s->clamp)
 		return;
+	drwa_find_own(sk, s);
 	s->clamp = 0;
-	/* A clamp of 0 would stay; see drwa_is_full(). */
-	if ((sk->sk_userlocks & SOCK_RCVBUF_LOCK) && tp->window_clamp)
-		return;
-	WRITE_ONCE(tp->window_clamp,
-		   s->own ?: tcp_win_from_space(sk, READ_ONCE(sk->sk_rcvbuf)));
+	WRITE_ONCE(tp->window_clamp, s->own);
 	tp->rcv_ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
 }
 
@@ -209,9 +217,7 @@ static bool drwa_is_full(const struct sock *sk, u32 coming)
 /* How far rcv_ssthresh would grow yet without us, with so much more in the buffer */
 static int drwa_ssthresh_room(const struct sock *sk, const struct drwa_sock *s, u32 coming)
 {
-	int most = s->own ?: tcp_full_space(sk);
-
-	return min(most, tcp_space(sk) - (int)coming) - (int)s->ssthresh;
+	return min_t(int, s->own, tcp_space(sk) - (int)coming) - (int)s->ssthresh;
 }
 
 /* The kernel offers rcv_ssthresh at most, which grows up to window_clamp; a hook sees to
@@ -226,14 +232,8 @@ static void drwa_clamp(struct sock *sk, struct drwa_sock *s, u32 coming)
 		drwa_let_go(sk, s);
 		return;
 	}
-	/* Somebody else's: the kernel takes what the buffer has room for, or a segment
-	 * less. What is below that is the application's, and one more bound.
-	 */
-	if (tp->window_clamp && tp->window_clamp != s->clamp)
-		s->own = tp->window_clamp + tp->advmss < tcp_full_space(sk) ?
-			 tp->window_clamp : 0;
-	if (s->own)
-		wnd = min(wnd, s->own);
+	drwa_find_own(sk, s);
+	wnd = min(wnd, s->own);
 	/* The kernel lowers it where memory is short, and raises it itself where it has
 	 * room below window_clamp.
 	 */
@@ -269,6 +269,18 @@ static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32
 	tcp_drwa_dev_start(dev, &s->drwa, now_us, tcp_sk(sk)->rcv_nxt, rtt_us, owd_us);
 }
 
+/* tcp_init_buffer_space(), which comes after an active open's last change of state, keeps
+ * a segment's room where it finds the whole buffer offered, and it finds our clamp.
+ */
+static void drwa_reserve_segment(const struct sock *sk, struct drwa_sock *s)
+{
+	u32 full = tcp_full_space(sk), advmss = tcp_sk(sk)->advmss;
+
+	if (READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_app_win) && s->own > 2 * advmss &&
+	    s->own + advmss > full)
+		s->own = max(2 * advmss, full - advmss);
+}
+
 /* The handshake met no queue of its own connection: the best base there is. */
 static void drwa_connected(struct sock *sk)
 {
@@ -286,6 +298,7 @@ static void drwa_connected(struct sock *sk)
 		/* A SYN's header says no more, whatever the buffer has room for. */
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 		drwa_clamp(sk, s, 0);
+		drwa_reserve_segment(sk, s);
 	}
 	rcu_read_unlock();
 }
@@ -293,18 +306,24 @@ static void drwa_connected(struct sock *sk)
 /* As the series does: tcp_rcv_space_adjust() counts what is copied in the least RTT,
  * which is less than comes in a round where the law wants a queue.
  */
-static void drwa_grow_rcvbuf(struct sock *sk, const struct drwa_sock *s, u32 received)
+static void drwa_grow_rcvbuf(struct sock *sk, struct drwa_sock *s, u32 received)
 {
 	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
 	u32 wnd = s->drwa.wnd;
 	int rcvbuf;
 
-	if (!wnd || s->own || !READ_ONCE(ipv4->sysctl_tcp_moderate_rcvbuf))
+	if (!wnd || !READ_ONCE(ipv4->sysctl_tcp_moderate_rcvbuf))
+		return;
+	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
+	drwa_find_own(sk, s);
+	if (s->own < tcp_full_space(sk))
 		return;
 	rcvbuf = min_t(u64, tcp_drwa_rcvbuf(sk, min(received, wnd)),
 		       tcp_drwa_rcvbuf_max(sk, wnd, READ_ONCE(ipv4->sysctl_tcp_rmem[2])));
-	if (rcvbuf > sk->sk_rcvbuf)
-		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	if (rcvbuf <= sk->sk_rcvbuf)
+		return;
+	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	WRITE_ONCE(tcp_sk(sk)->window_clamp, tcp_win_from_space(sk, rcvbuf));
 }
 
 static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
@@ -563,6 +582,20 @@ static void drwa_acknowledge(struct sock *sk, const struct drwa_sock *s, u32 len
 		icsk->icsk_ack.pending |= ICSK_ACK_NOW;
 }
 
+/* Room that the buffer has less with a segment; tcp_try_coalesce() frees the head of what
+ * joins the one before.
+ */
+static u32 drwa_room_for(const struct sock *sk, const struct sk_buff *skb, u32 header)
+{
+	const struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
+	u32 truesize = skb->truesize;
+
+	if (tail && skb_headlen(skb) == header &&
+	    skb_shinfo(tail)->nr_frags + skb_shinfo(skb)->nr_frags <= MAX_SKB_FRAGS)
+		truesize -= SKB_TRUESIZE(skb_end_offset(skb));
+	return tcp_win_from_space(sk, truesize);
+}
+
 static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
@@ -577,7 +610,7 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 	if (s) {
 		next = TCP_SKB_CB(skb)->seq == tcp_sk(sk)->rcv_nxt;
 		if (next)
-			coming = tcp_win_from_space(sk, skb->truesize);
+			coming = drwa_room_for(sk, skb, th->doff * 4);
 		drwa_measure(sk, s, th, len);
 		drwa_clamp(sk, s, coming);
 		if (s->clamp)
