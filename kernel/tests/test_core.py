@@ -221,6 +221,7 @@ def test_a_late_connection_finds_the_path_within_a_second() -> None:
     while law.phase != DRAIN:
         rounds_of(law, 180_000, 777 + 80_000, 40_000)
     assert law.now_us - start_us < 2 * 1_048_576
+    assert law.wnd == 2 * MSS
     rounds_of(law, 100_000, 777, min(law.wnd, 40_000), 3)
     assert law.rtt_min_us == pytest.approx(100_000, abs=2000)
 
@@ -302,6 +303,33 @@ def test_a_quarter_that_is_nobodys_is_a_rivals(part: float, rivals: bool) -> Non
     law = ungoverned(part, 55_000)
     assert law.rival == rivals
     assert not rivals or law.wnd >= 4 * 20_000
+
+
+@pytest.mark.parametrize(("started", "drains"), [(False, 1), (True, 2)])
+def test_a_start_may_leave_one_full_queue(started: bool, drains: int) -> None:
+    """Another's, of the last second; a path that became longer leaves the next one, too."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 20_000, 3)
+    rounds_of(law, 110_000, 60_007, 20_000, 3)
+    assert law.phase == HOLD
+    other = Law(DELAY, 125, law.link)
+    seen = 0
+    for _ in range(400):
+        if law.phase == START:
+            break
+        if started:
+            other.now_us = law.now_us
+            other.sample(50_000, 9)
+            other.now_us += 60_000
+            other.rcv_nxt += MSS
+            other.sample(50_000, 9)
+            other.round()
+            assert other.phase == START
+        before = law.phase
+        rounds_of(law, 110_000, 60_007, min(law.wnd, 20_000))
+        seen += law.phase == DRAIN != before
+    assert law.phase == START
+    assert seen == drains
 
 
 def test_what_yields_nothing_is_no_rival() -> None:

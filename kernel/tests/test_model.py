@@ -139,6 +139,19 @@ def test_connections_share_a_short_queue(count: int, most: float, apart_s: float
     assert jain(outcome.goodput_mbps) > 0.95
 
 
+@pytest.mark.parametrize("base_s", [0.0491, 0.0497, 0.0499, 0.0501, 0.0504, 0.0508])
+@pytest.mark.parametrize(("apart_s", "most", "fair"), [(1, 5, 0.9), (2, 2.2, 0.95)])
+def test_a_start_is_no_longer_path(
+    base_s: float, apart_s: float, most: float, fair: float
+) -> None:
+    """Wherever those of twenty connections fall among the DRAINs of those before them."""
+    since_s = 20 * apart_s + 5
+    flows = [Flow(base_s, start_s=apart_s * i) for i in range(20)]
+    outcome = model.run(Link(10), flows, since_s + 35, since_s)
+    assert outcome.p95_s(since_s) < most * base_s
+    assert jain(outcome.goodput_mbps) > fair
+
+
 @pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
 @pytest.mark.parametrize("lambda_", [1.0, 1.25])
 @pytest.mark.parametrize(("base_s", "longer_s"), [(0.03, 0.15), (0.05, 0.07), (0.1, 0.3)])

@@ -100,6 +100,7 @@ static_assert(sizeof(struct drwa) <= 64);
 /**
  * struct drwa_link - what the connections through one queue tell each other
  * @drain_us:	when a connection last began DRWA_DRAIN
+ * @start_us:	when one was last in DRWA_START
  * @target_us:	least target of the connections
  * @target_set_us: when that was set
  * @counted_us:	when the bytes were last compared
@@ -112,6 +113,7 @@ static_assert(sizeof(struct drwa) <= 64);
  */
 struct drwa_link {
 	u32	drain_us;
+	u32	start_us;
 	u32	target_us;
 	u32	target_set_us;
 	u32	counted_us;

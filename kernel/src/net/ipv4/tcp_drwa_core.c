@@ -74,8 +74,9 @@
  * within two rounds, and what delay stays is the path's. A shorter path shows by
  * a lower OWD, and DRAIN goes on, with 1/4 less, for as long as it finds one. If
  * all but an eighth of the queue stays, the path became longer (handover), and
- * START finds its window. DRAIN comes within a second where a queue and a lost
- * rate say that the window is too small for such a path.
+ * START finds its window; but where a connection was in START within the last second,
+ * that queue may be its, and the next DRAIN tells. DRAIN comes within a second where a
+ * queue and a lost rate say that the window is too small for such a path.
  *
  * Unless others keep that queue, who do not follow this law. What came over the
  * link and was nobody's here is counted, because the phone sees all of it; when
@@ -90,8 +91,9 @@
  * They DRAIN together, at whole periods of the local clock, because one alone
  * would see the others' queue and take it for the path. And they count their bytes.
  *
- * A new connection among others may meet no moment without queue. It DRAINs soon,
- * and takes what that finds for its base, longer or shorter.
+ * A new connection among others may meet no moment without queue. It DRAINs soon, with
+ * the least window, for it does not know how much is a queue, and takes what that finds
+ * for its base, longer or shorter.
  *
  * That is all that a peer can do to others: it says what its own delay is, and
  * that may be a lie. If it uses its window, a target of 8 ms costs what a lambda
@@ -357,6 +359,11 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 		d->others = others;
 	} else if (d->rival ? others + (U8_MAX - d->others) / 8 >= d->others :
 			      left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
+		if (!d->rival && !d->contested && link_fresh(now_us, READ_ONCE(l->start_us))) {
+			d->contested = 1;
+			return;
+		}
+		d->contested = 0;
 		d->base_us = d->drain_us;
 		d->rival = 0;
 		d->phase = DRWA_START;
@@ -565,6 +572,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 
 	switch (d->phase) {
 	case DRWA_START:
+		WRITE_ONCE(l->start_us, now_us);
 		/* It ran before us: what was offered comes first, and a queue stands. */
 		if (data_rcvd / 2 > d->wnd) {
 			d->wnd = floor;
@@ -608,7 +616,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		bdp -= bdp >> DELAY_FAR_SHIFT;
 	else if (bdp >> DELAY_DRAIN_SHIFT >= mss)
 		bdp -= bdp >> DELAY_DRAIN_SHIFT;
-	d->wnd = max(bdp, floor / 2);
+	d->wnd = d->shared ? floor / 2 : max(bdp, floor / 2);
 }
 
 /**
