@@ -141,9 +141,7 @@ def test_connections_share_a_short_queue(count: int, most: float, apart_s: float
 
 @pytest.mark.parametrize("base_s", [0.0491, 0.0497, 0.0499, 0.0501, 0.0504, 0.0508])
 @pytest.mark.parametrize(("apart_s", "most", "fair"), [(1, 5, 0.9), (2, 2.2, 0.95)])
-def test_a_start_is_no_longer_path(
-    base_s: float, apart_s: float, most: float, fair: float
-) -> None:
+def test_a_start_is_no_longer_path(base_s: float, apart_s: float, most: float, fair: float) -> None:
     """Wherever those of twenty connections fall among the DRAINs of those before them."""
     since_s = 20 * apart_s + 5
     flows = [Flow(base_s, start_s=apart_s * i) for i in range(20)]
