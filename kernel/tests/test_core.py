@@ -330,6 +330,7 @@ def test_a_start_may_leave_one_full_queue(started: bool, drains: int) -> None:
         seen += law.phase == DRAIN != before
     assert law.phase == START
     assert seen == drains
+    assert not law.contested
 
 
 def test_what_yields_nothing_is_no_rival() -> None:
