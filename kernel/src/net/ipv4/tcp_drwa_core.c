@@ -97,8 +97,9 @@
  *
  * That is all that a peer can do to others: it says what its own delay is, and
  * that may be a lie. If it uses its window, a target of 8 ms costs what a lambda
- * near 1 does; a DRAIN takes 1/16 of two RTTs, once a second; who hides its bytes
- * in rounds of a minute is a rival, which it can be without a lie.
+ * near 1 does; a DRAIN takes 1/16 of two RTTs, once a second; who is always in START
+ * has others see a longer path a DRAIN later; who hides its bytes in rounds of a minute
+ * is a rival, which it can be without a lie.
  *
  * A sender whose timestamps do not tick once a millisecond makes an OWD that
  * runs away from the RTT, which no queue can. The law leaves it alone the second
