@@ -178,7 +178,7 @@ SUITES = {
         _pytest("kernel/lab/tests/test_forms.py", "-m", "lines", "-k", "sends_what or closes_the"),
         kernel=("6.12", "module"),
     ),
-    "module-same-6.1": Suite(
+    "module-same-older": Suite(
         _pytest("kernel/lab/tests/test_forms.py", "-m", "lines", "-k", "sends_what and not 6.12"),
         kernel=("6.1", "module"),
     ),
