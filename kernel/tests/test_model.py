@@ -163,6 +163,15 @@ def test_a_handover_is_found(
     assert share(outcome, 20) > 0.9
 
 
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.1))
+def test_a_lost_rate_brings_drain(offset_s: float) -> None:
+    """Three seconds after a path became five times as long, wherever in DRAIN's period."""
+    at_s = 20 + offset_s
+    link = Link(20, changes=(Change(at_s, base_rtt_s=0.15),))
+    outcome = model.run(link, [Flow(0.03)], at_s + 6, at_s + 3, probe_rtt_s=0.03)
+    assert share(outcome, 20) > 0.7
+
+
 @pytest.mark.parametrize("mbps", [1, 2, 5, 20])
 def test_the_way_back_takes_seconds(mbps: float) -> None:
     """A path that became shorter by far: DRAIN goes deeper once that shows."""

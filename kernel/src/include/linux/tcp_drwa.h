@@ -48,8 +48,8 @@ enum drwa_phase {
  * @rival:	delay: traffic that nobody governs keeps a queue here
  * @contested:	delay: it may; the last DRWA_DRAIN left one
  * @phase:	enum drwa_phase
- * @rounds:	delay: rounds left of DRWA_DRAIN; in DRWA_HOLD, rounds until its
- *		effect is over
+ * @rounds:	delay: in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
+ *		its effect is over
  * @others:	delay: that of the link when @rival was set
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
@@ -58,7 +58,7 @@ enum drwa_phase {
  * @base_seen_us: delay: when the one-way delay was last that low
  * @drain_us:	delay: least one-way delay of DRWA_DRAIN
  * @drain_q_us:	delay: queue at the start of DRWA_DRAIN
- * @good:	delay: in DRWA_HOLD, rate of the last round whose queue was short
+ * @good:	delay: in DRWA_HOLD, rate before the last round whose queue was short
  * @rate:	delay: last round's rate in bytes per 2^20 us
  * @dev:	delay: average of its changes
  */

@@ -195,7 +195,6 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 	d->round_us = now_us;
 	d->round_seq = rcv_nxt;
 	d->samples = 0;
-	d->sum_us = 0;
 }
 
 /* Another CPU's stamp may be a little ahead of our clock. */
@@ -299,6 +298,7 @@ static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
 {
 	if (d->samples)
 		d->rtt_us = d->sum_us / d->samples;
+	d->sum_us = 0;
 	if (d->rtt_us < d->rtt_min_us)
 		d->rtt_min_us = d->rtt_us;
 
@@ -330,7 +330,7 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 
 	if ((s32)(d->owd_us - d->drain_us) < 0)
 		d->drain_us = d->owd_us;
-	if (d->rounds > 1 && --d->rounds > 1)
+	if (d->rounds > DELAY_DRAIN_ROUNDS && --d->rounds > DELAY_DRAIN_ROUNDS)
 		return;
 	left = d->drain_us - d->base_us;
 	if (left < -2 * DELAY_TICK_US) {
@@ -340,7 +340,8 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	}
 	d->phase = DRWA_HOLD;
 	drain_q_us = d->drain_q_us;
-	d->good = 0;
+	/* Of the last round before, since which no rate was kept. */
+	d->good = d->rate;
 	/* Until the queue stands again; its absence says nothing of the link. */
 	d->rounds = DELAY_DRAIN_ROUNDS + 1;
 	d->base_seen_us = now_us;
@@ -400,7 +401,7 @@ static u64 delay_rate(struct drwa *d, u32 elapsed_us, u32 data_rcvd, bool full)
 	u32 rate, change;
 
 	/* DRAIN's window gave its rounds their rate, not the link. */
-	if (d->phase != DRWA_DRAIN && d->rounds < DELAY_DRAIN_ROUNDS) {
+	if (d->rounds < DELAY_DRAIN_ROUNDS) {
 		rate = min_t(u64, div_u64((u64)data_rcvd << DELAY_RATE_SHIFT, elapsed_us),
 			     U32_MAX / 8);
 		if (d->phase != DRWA_HOLD) {
@@ -521,7 +522,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 			u32 elapsed_us, u32 data_rcvd, u32 mss)
 {
 	u32 floor = DELAY_FLOOR_MSS * mss, last_rtt_us = d->rtt_us;
-	u32 q_us, target_us, wnd, bdp;
+	u32 q_us, target_us, last_rate, wnd, bdp;
 	bool used, full;
 	u64 rate;
 
@@ -559,6 +560,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	used = data_rcvd >= d->wnd / 2;
 	full = used || (d->rtt_us > last_rtt_us + (elapsed_us >> DELAY_FAR_SHIFT) &&
 			READ_ONCE(l->others) <= LINK_HEADERS);
+	last_rate = d->rate;
 	rate = delay_rate(d, elapsed_us, data_rcvd, full);
 	target_us = delay_target(d, l, now_us, used);
 	wnd = max(delay_bytes(rate, d->rtt_min_us + target_us) + mss, floor);
@@ -598,22 +600,23 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		}
 		if ((full && q_us >= target_us / 2) || wnd > d->wnd)
 			d->wnd = wnd;
+		/* Its own rate may already be a longer path's. */
 		if (q_us <= target_us)
-			d->good = d->rate;
+			d->good = last_rate;
 		if (!delay_drain_due(d, l, now_us, mss, full && q_us > target_us))
 			return;
 	}
 	bdp = delay_bytes(d->rate, d->rtt_min_us);
 	if (d->phase != DRWA_DRAIN) {
 		d->phase = DRWA_DRAIN;
-		d->rounds = DELAY_DRAIN_ROUNDS + 1;
+		d->rounds = 2 * DELAY_DRAIN_ROUNDS;
 		d->drain_us = d->owd_us;
 		d->drain_q_us = q_us;
 		/* Where the window is not used, more than comes would be no DRAIN. */
 		bdp = min(bdp, data_rcvd);
 	}
 	/* Senders round down to whole segments, which are a part of few. */
-	if (d->rounds == 1)
+	if (d->rounds == DELAY_DRAIN_ROUNDS)
 		bdp -= bdp >> DELAY_FAR_SHIFT;
 	else if (bdp >> DELAY_DRAIN_SHIFT >= mss)
 		bdp -= bdp >> DELAY_DRAIN_SHIFT;
