@@ -333,6 +333,33 @@ def test_a_start_may_leave_one_full_queue(started: bool, drains: int) -> None:
     assert not law.contested
 
 
+@pytest.mark.parametrize("drained", [False, True])
+def test_a_lost_rate_brings_drain_within_a_second(drained: bool) -> None:
+    """Also where the round that lost it still met the old path, and where a DRAIN just ended."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 60_000, 3)
+    rounds_of(law, 70_000, 20_007, 60_000, 3)
+    rounds_of(law, 60_000, 10_007, 60_000, 5)
+    assert law.phase == HOLD
+    if drained:
+        while law.phase != DRAIN:
+            rounds_of(law, 50_000, 7, 60_000)
+        rounds_of(law, 50_000, 7, 10_000)
+        assert law.phase == DRAIN
+        rounds_of(law, 50_000, 7, 10_000)
+        assert law.phase == HOLD
+    else:
+        law.sample(60_000, 10_007)
+        law.now_us += 140_000
+        law.rcv_nxt += 33_000
+        law.round()
+    began_us = law.now_us
+    while law.phase != DRAIN:
+        rounds_of(law, 250_000, 200_007, 45_000)
+        # Until the queue stands again after a DRAIN, nothing counts: three rounds.
+        assert law.now_us - began_us < (1 << 20) + (4 if drained else 1) * 250_000
+
+
 def test_what_yields_nothing_is_no_rival() -> None:
     """A queue that stays beside paced traffic is the path's."""
     law = ungoverned(0.5, 55_000, yields=False)
