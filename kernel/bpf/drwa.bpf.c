@@ -65,6 +65,12 @@
 /* RFC 9293, 3.7.1: what a full segment has where nobody says anything. */
 #define DRWA_MSS_DEFAULT	536
 
+/* How long an ACK may wait: two jiffies, which is the least that a kernel takes, where
+ * there are a hundred a second; and what it has by default, TCP_DELACK_MAX.
+ */
+#define DRWA_DELACK_FEW_US	20000
+#define DRWA_DELACK_US		200000
+
 /* FIN, SYN, PSH, URG: the segment may be what was left over. */
 #define DRWA_REMNANT		0x2b
 
@@ -420,9 +426,14 @@ static __always_inline void count_round(struct drwa_stats *stats, const struct d
 }
 
 /* What a header could not carry would be rounded up, and so be more than the clamp. */
+static __always_inline u32 up_to_scale(u32 wnd)
+{
+	return (wnd + (1 << DRWA_WSCALE) - 1) & -(1 << DRWA_WSCALE);
+}
+
 static __always_inline void align(struct drwa_sock *s)
 {
-	s->d.wnd = (s->d.wnd + (1 << DRWA_WSCALE) - 1) & -(1 << DRWA_WSCALE);
+	s->d.wnd = up_to_scale(s->d.wnd);
 }
 
 static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_sock *s)
@@ -451,6 +462,22 @@ static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_so
 	align(s);
 }
 
+static __always_inline int set_delack(struct bpf_sock_ops *ops, int us)
+{
+	return bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_DELACK_MAX, &us, sizeof(us));
+}
+
+/* Where few segments fill the link, no ACK is to wait for the next one. The room that
+ * apply() leaves does that, but where the window has just become lower.
+ */
+static __always_inline void set_few(struct bpf_sock_ops *ops, struct drwa_sock *s, bool few)
+{
+	if (few == s->few)
+		return;
+	s->few = few;
+	set_delack(ops, few ? DRWA_DELACK_FEW_US : DRWA_DELACK_US);
+}
+
 static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				      u32 over_us, u32 rcv_nxt)
 {
@@ -464,6 +491,7 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	/* Without the sender's clock nothing would ever move the cap. */
 	if (!dev || !dev->lambda || (!sampled && s->no_clock)) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
+		set_few(ops, s, false);
 		return;
 	}
 	queue = queue_of(ifindex, dev);
@@ -472,7 +500,7 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	s->d.lambda = dev->lambda;
 	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss, queue->came);
 	align(s);
-	s->few = drwa_few(&s->d, &queue->link, s->mss);
+	set_few(ops, s, drwa_few(&s->d, &queue->link, s->mss));
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
@@ -487,6 +515,7 @@ static __always_inline int set_clamp(struct bpf_sock_ops *ops, int clamp)
 static __always_inline void let_go(struct bpf_sock_ops *ops)
 {
 	set_clamp(ops, DRWA_NO_CLAMP);
+	set_delack(ops, DRWA_DELACK_US);
 	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags &
 				  ~(BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
 				    BPF_SOCK_OPS_STATE_CB_FLAG));
@@ -500,6 +529,26 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 static __always_inline bool buffer_fills(struct bpf_sock_ops *ops, const struct drwa_sock *s)
 {
 	return 2 * ops->bytes_received < s->own_clamp;
+}
+
+/* Follows what is offered, since no hook tells it: @wnd, or what was offered before and
+ * has not come. The first one's is what the handshake offered and what that may have
+ * grown by.
+ *
+ * Return: what the last segment offered.
+ */
+static __always_inline u32 follow_offer(struct bpf_sock_ops *ops, struct drwa_sock *s, u32 wnd)
+{
+	u32 last = s->offered, left, rcv_nxt = ops->rcv_nxt;
+
+	if (!s->clamp) {
+		last = min_t(u64, DRWA_INIT_BYTES + 2 * ops->bytes_received, s->own_clamp);
+		s->edge = rcv_nxt + last;
+	}
+	left = s->edge - rcv_nxt;
+	s->offered = (s32)left > (s32)wnd ? up_to_scale(left) : wnd;
+	s->edge = rcv_nxt + s->offered;
+	return last;
 }
 
 /* Auto-tuning sets the clamp anew when the buffer grows: look at every segment.
@@ -528,7 +577,9 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				val = 0;
 			if ((u32)val != s->clamp)
 				s->own_clamp = val;
-			room = s->few || buffer_fills(ops, s);
+			/* Raised, it has rcv_ssthresh be what was offered last. */
+			room = follow_offer(ops, s, wnd) <= (u32)wnd &&
+			       (s->few || buffer_fills(ops, s));
 			if (val == wnd && !room)
 				return;
 		}
@@ -572,6 +623,7 @@ static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
 		}
 	} else if (s->d.rtt_us) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
+		set_few(ops, s, false);
 	}
 	apply(ops, s, over, tells_clamp);
 }
