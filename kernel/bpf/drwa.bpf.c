@@ -68,7 +68,7 @@
 /* How long an ACK may wait: two jiffies, which is the least that a kernel takes, where
  * there are a hundred a second; and what it has by default, TCP_DELACK_MAX.
  */
-#define DRWA_DELACK_FEW_US	20000
+#define DRWA_DELACK_SOON_US	20000
 #define DRWA_DELACK_US		200000
 
 /* FIN, SYN, PSH, URG: the segment may be what was left over. */
@@ -462,22 +462,6 @@ static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_so
 	align(s);
 }
 
-static __always_inline int set_delack(struct bpf_sock_ops *ops, int us)
-{
-	return bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_DELACK_MAX, &us, sizeof(us));
-}
-
-/* Where few segments fill the link, no ACK is to wait for the next one. The room that
- * apply() leaves does that, but where the window has just become lower.
- */
-static __always_inline void set_few(struct bpf_sock_ops *ops, struct drwa_sock *s, bool few)
-{
-	if (few == s->few)
-		return;
-	s->few = few;
-	set_delack(ops, few ? DRWA_DELACK_FEW_US : DRWA_DELACK_US);
-}
-
 static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				      u32 over_us, u32 rcv_nxt)
 {
@@ -491,7 +475,6 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	/* Without the sender's clock nothing would ever move the cap. */
 	if (!dev || !dev->lambda || (!sampled && s->no_clock)) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
-		set_few(ops, s, false);
 		return;
 	}
 	queue = queue_of(ifindex, dev);
@@ -500,7 +483,7 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	s->d.lambda = dev->lambda;
 	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss, queue->came);
 	align(s);
-	set_few(ops, s, drwa_few(&s->d, &queue->link, s->mss));
+	s->few = drwa_few(&s->d, &queue->link, s->mss);
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
@@ -509,6 +492,11 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 static __always_inline int set_clamp(struct bpf_sock_ops *ops, int clamp)
 {
 	return bpf_setsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
+}
+
+static __always_inline void set_delack(struct bpf_sock_ops *ops, int us)
+{
+	bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_DELACK_MAX, &us, sizeof(us));
 }
 
 /* Its entry made way for another one's: nothing is known of it any more. */
@@ -521,14 +509,21 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 				    BPF_SOCK_OPS_STATE_CB_FLAG));
 }
 
-/* The kernel answers each segment while rcv_ssthresh grows, by two bytes for each that
- * comes, from what the handshake offered to what the buffer has room for. Senders take
- * the pace of a start from that (HyStart, RFC 9406). A clamp below the buffer would end
- * it, so it keeps room for one byte meanwhile, and where few segments fill the link.
+/* Is each segment to be answered? The kernel does that while rcv_ssthresh grows, by two
+ * bytes for each that comes, from what the handshake offered to what the buffer has room
+ * for. Senders take the pace of a start from that (HyStart, RFC 9406). A clamp below the
+ * buffer would end it, so it keeps room for one byte meanwhile, and where few segments
+ * fill the link. Where that cannot be, an ACK waits no longer than it has to.
  */
-static __always_inline bool buffer_fills(struct bpf_sock_ops *ops, const struct drwa_sock *s)
+static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s)
 {
-	return 2 * ops->bytes_received < s->own_clamp;
+	bool each = s->d.wnd && (s->few || 2 * ops->bytes_received < s->own_clamp);
+
+	if (each != s->each) {
+		s->each = each;
+		set_delack(ops, each ? DRWA_DELACK_SOON_US : DRWA_DELACK_US);
+	}
+	return each;
 }
 
 /* Follows what is offered, since no hook tells it: @wnd, or what was offered before and
@@ -561,8 +556,15 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 	struct drwa_stats *stats;
 	u32 ifindex = s->ifindex;
 	int wnd = s->d.wnd, val = 0;
-	bool room = false;
+	bool each, room = false;
 
+	if (tells_clamp && wnd) {
+		if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)))
+			val = 0;
+		if ((u32)val != s->clamp)
+			s->own_clamp = val;
+	}
+	each = answer_each(ops, s);
 	if (!wnd) {
 		if (!s->clamp)
 			return;
@@ -573,13 +575,8 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 			if (!ended)
 				return;
 		} else {
-			if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)))
-				val = 0;
-			if ((u32)val != s->clamp)
-				s->own_clamp = val;
 			/* Raised, it has rcv_ssthresh be what was offered last. */
-			room = follow_offer(ops, s, wnd) <= (u32)wnd &&
-			       (s->few || buffer_fills(ops, s));
+			room = follow_offer(ops, s, wnd) <= (u32)wnd && each;
 			if (val == wnd && !room)
 				return;
 		}
@@ -623,7 +620,6 @@ static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
 		}
 	} else if (s->d.rtt_us) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
-		set_few(ops, s, false);
 	}
 	apply(ops, s, over, tells_clamp);
 }

@@ -85,6 +85,7 @@ struct drwa_sample {
  * @aside:	its application chose its buffer or clamp itself, or it is MPTCP's
  * @no_clock:	the last segment with data had no timestamps
  * @few:	drwa_few() of the last round
+ * @each:	each segment is to be acknowledged
  */
 struct drwa_sock {
 	struct drwa	d;
@@ -112,6 +113,7 @@ struct drwa_sock {
 	__u8		no_clock;
 	__u8		over;
 	__u8		few;
+	__u8		each;
 };
 
 /**
