@@ -143,6 +143,26 @@ def test_each_segment_of_a_start_is_answered(run: Run, form: str, kernel: str) -
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_each_of_few_segments_is_answered(
+    lab: Lab, tmp_path: Path, form: str, kernel: str
+) -> None:
+    """A delayed ACK withholds a part of the window, so that every second one costs goodput."""
+    needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
+    link = "--rate 1mbit --base-rtt 50ms --buffer 300kB --duration 12s --pcap"
+    assert lab(f"run --kernel {kernel} --scheme {form} {link}", str(tmp_path)).code == 0
+    acks, data = set(), set()
+    for host, _, packet in read(tmp_path):
+        if host == "phone" and len(packet) == 9:
+            source, _, _, length, _, _, seq, ack, _ = packet
+            if source.endswith("2.2"):
+                acks.add(ack)
+            elif length > 1000:
+                data.add(seq)
+    late = sorted(data)[len(data) // 2 :]
+    assert len([ack for ack in acks if ack > late[0]]) > 0.95 * len(late)
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
