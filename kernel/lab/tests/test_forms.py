@@ -158,7 +158,8 @@ def test_each_of_few_segments_is_answered(
                 acks.add(ack)
             elif length > 1000:
                 data.add(seq)
-    late = sorted(data)[len(data) // 2 :]
+    # The start overshoots, and what it was offered comes first.
+    late = sorted(data)[len(data) // 8 :]
     assert len([ack for ack in acks if ack > late[0]]) > 0.95 * len(late)
 
 
