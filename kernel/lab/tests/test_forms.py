@@ -143,9 +143,7 @@ def test_each_segment_of_a_start_is_answered(run: Run, form: str, kernel: str) -
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
-def test_each_of_few_segments_is_answered(
-    lab: Lab, tmp_path: Path, form: str, kernel: str
-) -> None:
+def test_each_of_few_segments_is_answered(lab: Lab, tmp_path: Path, form: str, kernel: str) -> None:
     """A delayed ACK withholds a part of the window, so that every second one costs goodput."""
     needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
     link = "--rate 1mbit --base-rtt 50ms --buffer 300kB --duration 12s --pcap"
