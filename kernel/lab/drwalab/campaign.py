@@ -31,10 +31,13 @@ P95_WITHIN = 0.05
 UNKNOWN = "unknown"
 AS_ITSELF = "as itself"
 ITS_MEANS = "its means"
+IN_THE_MEAN = "in the mean"
 # The series with a form's means, a flavour of kernels: what differs from that has another cause.
 MEANS = {"drwa-bpf": "clamped"}
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
 OTHER_PATHS = (-0.002, 0.002, 0.004)
+# And where that does not tell, both over these: a difference that is chance has no mean.
+MEAN_PATHS = (-0.008, -0.006, -0.004, -0.002, 0.002, 0.004, 0.006, 0.008)
 
 
 def document_path(line: str, form: str = "", name: str = "campaign") -> Path:
@@ -220,6 +223,8 @@ class Pair:
 
     If the form is not alike, own is the law over almost the same paths, in numbers of itself, and
     means the form in numbers of the series with the form's means, where there is a kernel of that.
+    If neither is within the bounds, mean and mean_of_means are the geometric means over these paths
+    of the form in numbers of the law, and of the series with the form's means.
     """
 
     case: str
@@ -227,6 +232,8 @@ class Pair:
     form: Difference
     own: tuple[Difference, ...] = ()
     means: Difference | None = None
+    mean: Difference | None = None
+    mean_of_means: Difference | None = None
 
     @property
     def alike(self) -> bool:
@@ -236,6 +243,11 @@ class Pair:
     def as_itself(self) -> bool:
         """Not alike, and no further off than the law is from itself."""
         return not self.alike and self.form.within(self.own)
+
+    @property
+    def told(self) -> bool:
+        """Alike, or not for a reason that the run itself shows."""
+        return self.alike or self.as_itself or (self.means is not None and self.means.within())
 
 
 @dataclass(frozen=True)
@@ -263,6 +275,10 @@ def cause_of(pair: Pair, known: Sequence[Cause]) -> str:
         return AS_ITSELF
     if pair.means is not None and pair.means.within():
         return ITS_MEANS
+    if pair.mean is not None and pair.mean.within():
+        return IN_THE_MEAN
+    if pair.mean_of_means is not None and pair.mean_of_means.within():
+        return ITS_MEANS
     return next((str(n) for n, cause in enumerate(known, 1) if cause.of(pair)), UNKNOWN)
 
 
@@ -275,6 +291,13 @@ def _difference(law: Result, other: Result) -> Difference:
         goodput=ratio(targets.goodput) if law["config"]["flows"] else None,
         p95=ratio(lambda result: result["rtt_ms"]["p95"]),
     )
+
+
+def _mean(differences: Sequence[Difference]) -> Difference:
+    """The geometric mean of each, of those that have it."""
+    pairs = ([d.goodput for d in differences], [d.p95 for d in differences])
+    goodput, p95 = (geometric_mean([ratio for ratio in ratios if ratio]) for ratios in pairs)
+    return Difference(goodput, p95)
 
 
 def _as(one: RunSpec, form: str) -> RunSpec:
@@ -296,37 +319,44 @@ def _pairs(
 
     others = ran([_as(each, form) for each in specs])
     differences = [_difference(r, other) for r, other in zip(found, others, strict=True)]
-    again = [
-        replace(spec, base_rtt_us=round(spec.base_rtt_us * (1 + part)))
-        for spec, difference in zip(specs, differences, strict=True)
-        for part in OTHER_PATHS
-        if not difference.within()
-    ]
-    own = iter(ran(again))
+    apart = [spec for spec, d in zip(specs, differences, strict=True) if not d.within()]
+    own = iter(ran([each for spec in apart for each in _paths(spec, OTHER_PATHS)]))
     flavour = MEANS.get(form)
-    with_means = iter(
-        ran(
-            [
-                replace(spec, flavour=flavour)
-                for spec, difference in zip(specs, differences, strict=True)
-                if flavour and not difference.within()
-            ]
-        )
-    )
+    with_means = iter(ran([replace(spec, flavour=flavour) for spec in apart] if flavour else []))
     pairs = []
-    for result, other, difference in zip(found, others, differences, strict=True):
+    for spec, result, other, difference in zip(specs, found, others, differences, strict=True):
         name = "" if targets.player(result) == targets.LAW else f"{targets.player(result)}: "
         same = [] if difference.within() else [next(own) for _ in OTHER_PATHS]
-        pairs.append(
-            Pair(
-                case=case,
-                link=name + compare.link_label(result),
-                form=difference,
-                own=tuple(_difference(result, each) for each in same),
-                means=_difference(next(with_means), other) if flavour and same else None,
-            )
+        pair = Pair(
+            case=case,
+            link=name + compare.link_label(result),
+            form=difference,
+            own=tuple(_difference(result, each) for each in same),
+            means=_difference(next(with_means), other) if flavour and same else None,
         )
+        pairs.append(pair if pair.told else _over_paths(pair, spec, form, ran))
     return pairs
+
+
+def _paths(one: RunSpec, parts: Sequence[float]) -> list[RunSpec]:
+    return [replace(one, base_rtt_us=round(one.base_rtt_us * (1 + part))) for part in parts]
+
+
+def _over_paths(
+    pair: Pair, spec: RunSpec, form: str, ran: Callable[[Sequence[RunSpec]], list[Result]]
+) -> Pair:
+    paths = [spec, *_paths(spec, MEAN_PATHS)]
+    others = ran([_as(each, form) for each in paths])
+
+    def of(ours: Sequence[RunSpec]) -> Difference:
+        return _mean([_difference(a, b) for a, b in zip(ran(ours), others, strict=True)])
+
+    flavour = MEANS.get(form)
+    return replace(
+        pair,
+        mean=of(paths),
+        mean_of_means=of([replace(each, flavour=flavour) for each in paths]) if flavour else None,
+    )
 
 
 def _command(line: str, rows: Sequence[str], option: str) -> str:
@@ -366,9 +396,16 @@ def forms_document(
     why = [cause_of(pair, known) for pair in rest]
     told: list[str] = []
     if ITS_MEANS in why:
-        told = [
+        told += [
             f"*{ITS_MEANS}*: the series with the means of `{form}`, a flavour of the lab's kernels "
-            f"(`{MEANS[form]}`), has the goodput and p95 RTT of `{form}` within the same bounds.\n"
+            f"(`{MEANS[form]}`), has the goodput and p95 RTT of `{form}` within the same bounds, "
+            f"in this run or in the mean of {len(MEAN_PATHS) + 1} paths.\n"
+        ]
+    if IN_THE_MEAN in why:
+        told += [
+            f"*{IN_THE_MEAN}*: both are within these bounds in the mean of the run and of "
+            f"{len(MEAN_PATHS)} more, over paths whose base RTT differs by up to "
+            f"{max(MEAN_PATHS):.1%}. What this one differs by is chance.\n"
         ]
     told += [
         f"{n}. {cause.why} Shown by {cause.shown}\n"
@@ -401,6 +438,8 @@ _REST = (
     "p95 RTT",
     "its own",
     "Goodput, p95 RTT of its means",
+    "in the mean",
+    "of its means",
     "Cause",
 )
 
@@ -410,6 +449,9 @@ def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
         known = [value for value in values if value is not None]
         return f"{min(known):.3f} to {max(known):.3f}" if known else "–"
 
+    def both(of: Difference | None) -> str:
+        return f"{output.number(of.goodput, 3)}, {output.number(of.p95, 3)}" if of else "–"
+
     return (
         pair.case,
         pair.link,
@@ -417,9 +459,9 @@ def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
         span([each.goodput for each in pair.own]),
         output.number(pair.form.p95, 3),
         span([each.p95 for each in pair.own]),
-        f"{output.number(pair.means.goodput, 3)}, {output.number(pair.means.p95, 3)}"
-        if pair.means
-        else "–",
+        both(pair.means),
+        both(pair.mean),
+        both(pair.mean_of_means),
         cause,
     )
 
