@@ -25,7 +25,8 @@ DRWA_HELPER(long, setsockopt, void *ops, int level, int name, void *val, int len
 
 #define bpf_skb_load_bytes		call_skb_load_bytes
 #define bpf_sk_fullsock			call_sk_fullsock
-#define bpf_tcp_sock			call_tcp_sock
+/* There is a structure of this name, too. */
+#define bpf_tcp_sock(sk)		call_tcp_sock(sk)
 #define bpf_load_hdr_opt		call_load_hdr_opt
 #define bpf_sock_ops_cb_flags_set	call_sock_ops_cb_flags_set
 #define bpf_getsockopt			call_getsockopt
