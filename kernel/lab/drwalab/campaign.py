@@ -223,8 +223,8 @@ class Pair:
 
     If the form is not alike, own is the law over almost the same paths, in numbers of itself, and
     means the form in numbers of the series with the form's means, where there is a kernel of that.
-    If neither is within the bounds, mean and mean_of_means are the geometric means over these paths
-    of the form in numbers of the law, and of the series with the form's means.
+    If neither is within the bounds, and no cause is known, mean and mean_of_means are the geometric
+    means over these paths of the form in numbers of the law, and of the series with those means.
     """
 
     case: str
@@ -243,11 +243,6 @@ class Pair:
     def as_itself(self) -> bool:
         """Not alike, and no further off than the law is from itself."""
         return not self.alike and self.form.within(self.own)
-
-    @property
-    def told(self) -> bool:
-        """Alike, or not for a reason that the run itself shows."""
-        return self.alike or self.as_itself or (self.means is not None and self.means.within())
 
 
 @dataclass(frozen=True)
@@ -312,7 +307,12 @@ def _law(specs: Sequence[RunSpec]) -> list[RunSpec]:
 
 
 def _pairs(
-    case: str, form: str, specs: Sequence[RunSpec], found: Sequence[Result], builds: pool.Builds
+    case: str,
+    form: str,
+    specs: Sequence[RunSpec],
+    found: Sequence[Result],
+    builds: pool.Builds,
+    known: Sequence[Cause],
 ) -> list[Pair]:
     def ran(ours: Sequence[RunSpec]) -> list[Result]:
         return pool.run_specs(ours, reuse=True, builds=builds, beside_idle=False)
@@ -334,7 +334,9 @@ def _pairs(
             own=tuple(_difference(result, each) for each in same),
             means=_difference(next(with_means), other) if flavour and same else None,
         )
-        pairs.append(pair if pair.told else _over_paths(pair, spec, form, ran))
+        if not pair.alike and cause_of(pair, known) == UNKNOWN:
+            pair = _over_paths(pair, spec, form, ran)
+        pairs.append(pair)
     return pairs
 
 
@@ -646,7 +648,7 @@ def campaign(
             print(f"{case.name}: {len(mine)} runs", file=sys.stderr, flush=True)
             found = pool.run_specs(mine, reuse=True, builds=builds, beside_idle=not form)
             if form:
-                new = _pairs(case.name, form, mine, found, builds)
+                new = _pairs(case.name, form, mine, found, builds, known)
                 pairs += new
                 for pair in new:
                     if not pair.alike:
