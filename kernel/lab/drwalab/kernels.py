@@ -620,8 +620,8 @@ def agent() -> Path:
 
 def bpf() -> Path:
     """The folder of the BPF programs and their loader, made of the present sources."""
-    folders = (BPF_DIR, KERNEL_DIR / "tests" / "include")
-    sources = sorted(path for folder in folders for path in folder.rglob("*.[ch]"))
+    folders = (BPF_DIR, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")
+    sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
     sources += [BPF_DIR / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
     digest = hashlib.sha256(_compiler().encode())
     for path in sources:
