@@ -424,6 +424,20 @@ def test_what_came_while_nobody_counted_is_no_rivals(idle_us: int, rivals: bool)
     assert seen == rivals
 
 
+@pytest.mark.parametrize("late_us", [0, 1, 30_000, 900_000])
+def test_a_late_reader_counts_nothing_anew(late_us: int) -> None:
+    """Its clock is that of its last segment, before what another one has just counted."""
+    first = Law(DELAY, 125)
+    late = Law(DELAY, 125, first.link)
+    late.now_us = first.now_us - late_us
+    for number in range(100):
+        first.link.came += 30_000
+        for law, size in ((first, 20_000), (late, 3 * MSS)):
+            rounds_of(law, 50_000, 7, size)
+        assert not late.few()
+        assert first.link.rivals or number * 50_000 < 3 << 20
+
+
 def test_a_trickle_is_no_rival() -> None:
     """Less than 2^14 bytes a second is no download, whatever part of a slow link it is."""
     for others, rivals in ((14_000, False), (20_000, True)):

@@ -131,10 +131,13 @@ static inline u32 drwa_cwndest(const struct drwa *d)
 	return (u64)d->rate * d->rtt_min_us >> DRWA_SECOND_SHIFT;
 }
 
-/* Does drwa_round() want to know how much came over the link? Once a second. */
+/* Does drwa_round() want to know how much came over the link? Once a second; the count
+ * of a connection that was read sooner is ahead of one that was read later.
+ */
 static inline bool drwa_count_due(const struct drwa_link *l, u32 now_us)
 {
-	return now_us - READ_ONCE(l->counted_us) >= 1U << DRWA_SECOND_SHIFT;
+	return now_us - READ_ONCE(l->counted_us) + (1U << DRWA_SECOND_SHIFT) >=
+	       2U << DRWA_SECOND_SHIFT;
 }
 
 void drwa_reset(struct drwa *d, enum drwa_law law);

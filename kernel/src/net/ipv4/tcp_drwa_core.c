@@ -197,10 +197,12 @@ static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 	d->samples = 0;
 }
 
-/* Another CPU's stamp may be a little ahead of our clock. */
+/* A round's clock is that of its last segment, so a stamp of another connection, which
+ * was read sooner, or on another CPU, may be ahead of it: by up to a second.
+ */
 static bool link_fresh(u32 now_us, u32 stamp_us)
 {
-	return now_us - stamp_us + DELAY_TICK_US <= 1U << LINK_SHIFT;
+	return now_us - stamp_us + (1U << LINK_SHIFT) <= (2U << LINK_SHIFT) - DELAY_TICK_US;
 }
 
 /* Bytes of ours, or that soon will be. */
