@@ -239,8 +239,11 @@ def test_the_least_target_is_everybodys() -> None:
     assert link.target_us == pytest.approx(20_000, abs=1000)
 
 
-def beside(near_us: int, near_size: int) -> Law:
-    """A connection of a path of 100 ms at 10 Mb/s beside one that says its path is near_us."""
+def beside(near_us: int, near_size: int, ahead_us: int = 0) -> Law:
+    """A connection of a path of 100 ms at 10 Mb/s beside one that says its path is near_us.
+
+    The other one's rounds end that long after its own.
+    """
     link = Link()
     near, far = Law(DELAY, 150, link), Law(DELAY, 150, link)
     for law, base_us in ((near, near_us), (far, 100_000)):
@@ -248,11 +251,17 @@ def beside(near_us: int, near_size: int) -> Law:
         while law.phase != HOLD:
             rounds_of(law, base_us + 60_000, 60_007, 200_000)
     for _ in range(3):
-        near.now_us = far.now_us
+        near.now_us = far.now_us + 160_000 - (near_us + 60_000) + ahead_us
         rounds_of(near, near_us + 60_000, 60_007, near_size)
         rounds_of(far, 160_000, 60_007, 200_000)
     assert far.phase == HOLD
     return far
+
+
+@pytest.mark.parametrize("ahead_us", [-30_000, 0, 30_000, 900_000])
+def test_a_late_reader_has_the_least_target_too(ahead_us: int) -> None:
+    far = beside(40_000, 200_000, ahead_us)
+    assert far.wnd == pytest.approx(1.25e6 * 0.12 + MSS, rel=0.02)
 
 
 def test_a_target_below_8_ms_is_nobody_elses() -> None:

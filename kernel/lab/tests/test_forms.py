@@ -23,6 +23,7 @@ LINKS: dict[str, dict[str, Any]] = {
     "fast and far": {"rate": "100mbit", "base_rtt": "100ms", "duration": "20s"},
     "IPv6": STEADY | {"ipv6": True},
     "four flows": STEADY | {"flows": 4},
+    "twenty flows": STEADY | {"flows": 20},
     "one queue of two interfaces": STEADY | {"flows": 4, "second": "clat", "buffer": "3MB"},
     "accepted": STEADY | {"accepted": True},
     "thinned ACKs": STEADY | {"ack_thin": 16},
@@ -142,23 +143,41 @@ def test_each_segment_of_a_start_is_answered(run: Run, form: str, kernel: str) -
     assert result["rtt_ms"]["p95"] < 2 * 60
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
-def test_each_of_few_segments_is_answered(lab: Lab, tmp_path: Path, form: str, kernel: str) -> None:
-    """A delayed ACK withholds a part of the window, so that every second one costs goodput."""
-    needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
-    link = "--rate 1mbit --base-rtt 50ms --buffer 300kB --duration 12s --pcap"
-    assert lab(f"run --kernel {kernel} --scheme {form} {link}", str(tmp_path)).code == 0
+def acks_and_data(folder: Path) -> tuple[list[int], list[int]]:
+    """What one download's phone acknowledged, and where full segments began, in order."""
     acks, data = set(), set()
-    for host, _, packet in read(tmp_path):
+    for host, _, packet in read(folder):
         if host == "phone" and len(packet) == 9:
             source, _, _, length, _, _, seq, ack, _ = packet
             if source.endswith("2.2"):
                 acks.add(ack)
             elif length > 1000:
                 data.add(seq)
+    return sorted(acks), sorted(data)
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_each_of_few_segments_is_answered(lab: Lab, tmp_path: Path, form: str, kernel: str) -> None:
+    """A delayed ACK withholds a part of the window, so that every second one costs goodput."""
+    needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
+    link = "--rate 1mbit --base-rtt 50ms --buffer 300kB --duration 12s --pcap"
+    assert lab(f"run --kernel {kernel} --scheme {form} {link}", str(tmp_path)).code == 0
+    acks, data = acks_and_data(tmp_path)
     # The start overshoots, and what it was offered comes first.
-    late = sorted(data)[len(data) // 8 :]
+    late = data[len(data) // 8 :]
     assert len([ack for ack in acks if ack > late[0]]) > 0.95 * len(late)
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_only_a_start_is_answered_so(lab: Lab, tmp_path: Path, form: str, kernel: str) -> None:
+    """Half of what more ACKs release would wait in the queue of many connections."""
+    needs_kernels([spec.parse(form, {"rate": "1mbit", "kernel": kernel})])
+    link = "--rate 5mbit --base-rtt 50ms --duration 6s --pcap"
+    assert lab(f"run --kernel {kernel} --scheme {form} {link}", str(tmp_path)).code == 0
+    acks, data = acks_and_data(tmp_path)
+    late = [at for at in data if at > 600_000]
+    assert len(late) > 1000
+    assert len([ack for ack in acks if ack > late[0]]) < 0.6 * len(late)
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
