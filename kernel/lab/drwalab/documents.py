@@ -168,9 +168,10 @@ def _bpf() -> Iterator[tuple[str, int]]:
         f"with both forms on 6.12, {alike[3] or 'all'} of its rows: "
         f"{alike[1]} of {alike[2]} have the series' goodput within 1 % and its p95 RTT within 5 %; "
         f"{more[1]} more are no further from it than it is from itself over a base RTT that "
-        f"differs by 0.2 or 0.4 %. The other {rest} stand there with their causes: {means} are what "
-        "the series does with the programs' means (*its means*, in the last table below), "
-        f"{rest - means - unknown} have causes that are told, and {unknown} have none that is known",
+        f"differs by 0.2 or 0.4 %. The other {rest} stand there with their causes: {means} are "
+        "what the series does with the programs' means (*its means*, in the last table below), "
+        f"{rest - means - unknown} have causes that are told, and {unknown} have none that is "
+        "known",
         0,
     )
 
