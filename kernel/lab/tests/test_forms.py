@@ -2,6 +2,7 @@
 """The law on a kernel without the series, as BPF programs and as a module: what it does there."""
 
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import ltelink, spec
-from test_off import LINK, RUNS, assert_same, read
+from drwalab import ltelink, pool, spec
+from test_off import LINK, RUNS, assert_alike, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
@@ -45,6 +46,13 @@ SAME = {
     "slow reader": "--rate 10mbit --reader slow:4mbit",
 }
 NOT_SAME = ("slow reader", "6.12")
+WITH_MEANS: dict[str, dict[str, Any]] = {
+    "few segments": {"rate": "500kbit", "event": ["10s rate=150kbit", "20s rate=1mbit"]},
+    "rate steps": {"rate": "10mbit", "event": ["5s rate=2mbit", "10s rate=20mbit"]},
+    "four flows": {"rate": "10mbit", "flows": 4},
+    "objects": {"rate": "5mbit", "flows": 0, "object": ["100kB", "1MB"], "think": "200ms"},
+    "slow reader": {"rate": "10mbit", "reader": "slow:4mbit"},
+}
 
 
 @pytest.mark.parametrize(
@@ -61,6 +69,36 @@ def test_sends_what_the_series_sends(lab: Lab, tmp_path: Path, name: str, kernel
         done = lab(f"run --scheme {form} {link}", str(tmp_path / form))
         assert done.code == 0, done.err
     assert_same(tmp_path / "drwa", tmp_path / "drwa-module")
+
+
+def after_the_handshake(folder: Path) -> list[tuple[str, str, Any]]:
+    """Without what the phone sends before anything has come: its first window has a rule of its own."""
+    from_phone, ack = 1, 7
+    return [
+        each
+        for each in read(folder)
+        if len(each[2]) <= ack or each[2][from_phone] > 0 or each[2][ack] > 1
+    ]
+
+
+@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
+@pytest.mark.parametrize("name", list(WITH_MEANS))
+def test_sends_what_the_series_with_its_means_sends(tmp_path: Path, name: str, kernel: str) -> None:
+    """The programs differ from the series by what clamp.patch has, and by nothing else."""
+    series, programs = (
+        spec.parse(form, WITH_MEANS[name] | {"base-rtt": "50ms", "kernel": kernel})
+        for form in ("drwa", "drwa-bpf")
+    )
+    runs = [
+        replace(series, flavour="clamped", pcap_dir=tmp_path / "series"),
+        replace(programs, pcap_dir=tmp_path / "programs"),
+    ]
+    for each in runs:
+        assert each.pcap_dir is not None
+        each.pcap_dir.mkdir()
+    needs_kernels(runs)
+    pool.run_specs(runs, beside_idle=False)
+    assert_alike(*(after_the_handshake(tmp_path / each) for each in ("series", "programs")))
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)

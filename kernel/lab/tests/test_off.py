@@ -94,7 +94,12 @@ def read(folder: Path) -> list[tuple[str, str, Packet]]:
 
 def assert_same(one: Path, other: Path) -> None:
     """Both folders' captures have the same packets at the same instants."""
-    ours, theirs = read(one), read(other)
+    assert_alike(read(one), read(other))
+
+
+def assert_alike(
+    ours: list[tuple[str, str, Packet]], theirs: list[tuple[str, str, Packet]]
+) -> None:
     assert len(ours) > 5000
     for mine, yours in zip(ours, theirs, strict=False):
         assert mine == yours
