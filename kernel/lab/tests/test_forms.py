@@ -72,7 +72,7 @@ def test_sends_what_the_series_sends(lab: Lab, tmp_path: Path, name: str, kernel
 
 
 def after_the_handshake(folder: Path) -> list[tuple[str, str, Any]]:
-    """Without what the phone sends before anything has come: its first window has a rule of its own."""
+    """Without what the phone sends before anything came: a first window has its own rule."""
     from_phone, ack = 1, 7
     return [
         each
