@@ -509,17 +509,18 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 				    BPF_SOCK_OPS_STATE_CB_FLAG));
 }
 
-/* Is each segment to be answered? The kernel does that while rcv_ssthresh grows, by two
- * bytes for each that comes, from what it took the buffer to have room for at the
- * handshake to what it has. Senders take the pace of a start from that (HyStart, RFC
- * 9406). A clamp below the buffer would end it, so it keeps room for one byte meanwhile,
- * and where few segments fill the link. Where that cannot be, an ACK waits no longer than
- * it has to.
+/* Is each segment to be answered? Senders take the pace of a start from that (HyStart, RFC
+ * 9406), and the kernel does it while rcv_ssthresh grows, by two bytes for each that comes,
+ * to what the buffer has room for. A clamp below that would end it, so it keeps room for
+ * one byte during a start, and where few segments fill the link; elsewhere what more ACKs
+ * release would wait in the queue. Where that cannot be, an ACK waits no longer than it
+ * has to.
  */
 static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s)
 {
-	u64 ssthresh = s->first_clamp + 2 * ops->bytes_received;
-	bool each = s->d.wnd && (s->few || ssthresh < s->own_clamp);
+	u64 ssthresh = DRWA_INIT_BYTES + 2 * ops->bytes_received;
+	bool start = s->d.phase == DRWA_START && ssthresh < s->own_clamp;
+	bool each = s->d.wnd && (s->few || start);
 
 	if (each != s->each) {
 		s->each = each;
@@ -560,14 +561,11 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 	int wnd = s->d.wnd, val = 0;
 	bool each, room = false;
 
-	/* At the handshake's last ACK as well, if it is ours */
-	if (tells_clamp && (wnd || !s->first_clamp)) {
+	if (tells_clamp && wnd) {
 		if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)))
 			val = 0;
 		if ((u32)val != s->clamp)
 			s->own_clamp = val;
-		if (!s->first_clamp)
-			s->first_clamp = s->own_clamp;
 	}
 	each = answer_each(ops, s);
 	if (!wnd) {

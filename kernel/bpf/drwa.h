@@ -74,7 +74,6 @@ struct drwa_sample {
  * @last_len:	payload of the last segment or GRO's train, bytes
  * @clamp:	window clamp that was set here, bytes, 0: none
  * @own_clamp:	that of the kernel, which is what the buffer has room for, bytes
- * @first_clamp: the same at the handshake
  * @edge:	byte up to which the last segment sent offered, at most
  * @offered:	window that it offered, at most
  * @remote:	the other end's address, as bpf_sock_ops has it; IPv4 in the first word
@@ -103,7 +102,6 @@ struct drwa_sock {
 	__u32		last_len;
 	__u32		clamp;
 	__u32		own_clamp;
-	__u32		first_clamp;
 	__u32		edge;
 	__u32		offered;
 	__u32		remote[4];
