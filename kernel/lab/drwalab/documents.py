@@ -157,23 +157,28 @@ def _kernel() -> Iterator[tuple[str, int]]:
 
 
 def _bpf() -> Iterator[tuple[str, int]]:
-    text = " ".join((RESULTS / "campaign-drwa-bpf.md").read_text().split())
-    alike = re.search(r"(\d+) of (\d+) runs of the campaign(?:'s rows ([\d, ]+))? have", text)
-    more = re.search(r"(\d+) more are no further", text)
-    assert alike and more
-    rest = int(alike[2]) - int(alike[1]) - int(more[1])
-    causes = [row["Cause"] for row in table("campaign-drwa-bpf", 1)]
-    means, unknown = causes.count("its means"), causes.count("unknown")
-    yield (
-        f"with both forms on 6.12, {alike[3] or 'all'} of its rows: "
-        f"{alike[1]} of {alike[2]} have the series' goodput within 1 % and its p95 RTT within 5 %; "
-        f"{more[1]} more are no further from it than it is from itself over a base RTT that "
-        f"differs by 0.2 or 0.4 %. The other {rest} stand there with their causes: {means} are "
-        "what the series does with the programs' means (*its means*, in the last table below), "
-        f"{rest - means - unknown} have causes that are told, and {unknown} have none that is "
-        "known",
-        0,
+    """The table of what became of the campaign's runs, a column a kernel line."""
+    columns = []
+    for name in ("campaign-drwa-bpf", "campaign-drwa-bpf-6.1"):
+        text = " ".join((RESULTS / f"{name}.md").read_text().split())
+        alike = re.search(r"(\d+) of (\d+) runs of the campaign have", text)
+        same = re.search(r"(\d+) more are no further", text)
+        assert alike and same
+        causes = [row["Cause"] for row in table(name, 1)]
+        means, unknown = causes.count("its means"), causes.count("unknown")
+        told = int(alike[2]) - int(alike[1]) - int(same[1]) - means - unknown
+        columns.append((alike[2], alike[1], same[1], means, told, unknown))
+    heads = (
+        "runs of the campaign with both forms",
+        "goodput within 1 %, and p95 RTT within 5 %",
+        "no further apart than the series is from itself, over a base RTT that differs by 0.2 or "
+        "0.4 %",
+        "as far apart as the series is with the programs' means",
+        "with a cause that is told",
+        "with none that is known",
     )
+    for head, *cells in zip(heads, *columns, strict=True):
+        yield f"| {head} | {' | '.join(map(str, cells))} |", len(f"| {head} |")
 
 
 def _lab() -> Iterator[tuple[str, int]]:
