@@ -365,9 +365,9 @@ def _check_series(tree: Path, recipe: Recipe, log: Log) -> None:
     if not shutil.which("sparse"):
         raise KernelError("sparse is not installed: make test-arch installs it")
     source = KERNEL_DIR / "src"
-    found = {str(path.relative_to(source)) for path in source.rglob("*.[ch]")}
+    sources = {str(path.relative_to(source)) for path in source.rglob("*.[ch]")}
     # The gate is a module of its own, and so are its tests.
-    ours = sorted(path for path in found - set(GATE) if not path.startswith("net/sched/"))
+    ours = sorted(path for path in sources - set(GATE) if not path.startswith("net/sched/"))
     objects = [f"{path[:-1]}o" for path in ours if path.startswith("net/") and path.endswith(".c")]
     log(f"checking {recipe.line} {recipe.flavour}: W=1, sparse")
     output = _make(tree, ["W=1", "C=2", "CF=-D__CHECK_ENDIAN__", *objects], recipe, log)
