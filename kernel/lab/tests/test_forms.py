@@ -73,11 +73,12 @@ def test_sends_what_the_series_sends(lab: Lab, tmp_path: Path, name: str, kernel
 
 def after_the_handshake(folder: Path) -> list[tuple[str, str, Any]]:
     """Without what the phone sends before anything came: a first window has its own rule."""
-    from_phone, ack = 1, 7
+    # Of a TCP segment; the phone's ports, which are drawn, are below 0.
+    port, ack = 1, 7
     return [
         each
         for each in read(folder)
-        if len(each[2]) <= ack or each[2][from_phone] > 0 or each[2][ack] > 1
+        if len(each[2]) <= ack or each[2][port] > 0 or each[2][ack] > 1
     ]
 
 
