@@ -323,6 +323,41 @@ static void same_netns(void)
 		die(FAILED, "the programs are attached for another network name space");
 }
 
+static char unfinished[64];
+
+static void clean_up(void)
+{
+	if (*unfinished)
+		unpin(unfinished);
+}
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* What asks an attach to end waits for the next step of it: a handler might find
+ * malloc() at work, and opendir() needs it.
+ */
+static void hold_signals(void)
+{
+	sigset_t held;
+	size_t i;
+
+	sigemptyset(&held);
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		sigaddset(&held, ends[i]);
+	sigprocmask(SIG_BLOCK, &held, NULL);
+}
+
+static void end_if_asked(void)
+{
+	sigset_t pending;
+	size_t i;
+
+	sigpending(&pending);
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (sigismember(&pending, ends[i]))
+			exit(128 + ends[i]);
+}
+
 static void attach_programs(const struct options *o, const char *folder)
 {
 	const char *cgroup = o->cgroup ? o->cgroup : cgroup_root();
@@ -343,12 +378,14 @@ static void attach_programs(const struct options *o, const char *folder)
 	if (bpf_object__load(object))
 		die(CANNOT, "this kernel does not take the programs (%s); DRWA_VERBOSE=1 tells why",
 		    strerror(errno));
+	end_if_asked();
 	if (bpf_object__pin_maps(object, folder))
 		die(FAILED, "cannot pin below %s: %s", BPFFS, strerror(errno));
 	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_netns"), &zero,
 				&cookie, BPF_ANY))
 		die(FAILED, "cannot write to the map: %s", strerror(errno));
 	bpf_object__for_each_program(program, object) {
+		end_if_asked();
 		link = bpf_program__attach_cgroup(program, fd);
 		if (!link)
 			die(FAILED, "cannot attach to %s: %s", cgroup, strerror(errno));
@@ -359,25 +396,8 @@ static void attach_programs(const struct options *o, const char *folder)
 	close(fd);
 }
 
-static char unfinished[64];
-
-static void clean_up(void)
-{
-	if (*unfinished)
-		unpin(unfinished);
-}
-
-static void interrupted(int signal)
-{
-	clean_up();
-	_exit(128 + signal);
-}
-
 static int attach(const struct options *o)
 {
-	struct sigaction action = { .sa_handler = interrupted };
-	sigset_t ends;
-
 	refuse_second_governor(o->interface);
 	need_kernel();
 	need_bpffs();
@@ -388,18 +408,12 @@ static int attach(const struct options *o)
 		return 0;
 	}
 	snprintf(unfinished, sizeof(unfinished), "%s-%d", PINS, getpid());
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	hold_signals();
 	atexit(clean_up);
 	if (mkdir(unfinished, 0700))
 		die(FAILED, "%s: %s", unfinished, strerror(errno));
 	attach_programs(o, unfinished);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	sigprocmask(SIG_BLOCK, &ends, NULL);
+	end_if_asked();
 	if (rename(unfinished, PINS))
 		die(FAILED, "%s: %s", PINS, strerror(errno));
 	snprintf(unfinished, sizeof(unfinished), "%s", PINS);
