@@ -146,6 +146,7 @@ def _kernel() -> Iterator[tuple[str, int]]:
     ]
     stock, three, half, own = (f"{ms:.0f}" for ms in fetch)
     yield f"stock {stock} ms, Algorithm 1 {three} (λ 3) and {half} (λ 1.5), `drwa` {own}", 0
+    yield from _targets()
     for case in ("defect-handover", "defect-upload"):
         stock, classic, own = (
             f"{cell(case, 'from 30 s Mb/s', Scheme=scheme):.2f}"
@@ -154,6 +155,34 @@ def _kernel() -> Iterator[tuple[str, int]]:
         head = {"defect-handover": "ten seconds later", "defect-upload": "(`defect-upload`)"}[case]
         start = f"{head} | stock "
         yield f"{start}{stock} Mb/s, Algorithm 1 {classic}, `drwa` {own}", len(start)
+
+
+def shortfalls() -> dict[tuple[str, str], list[str]]:
+    """The targets that are missed on a kernel line, with their bound and the worst of each line."""
+    lines = [
+        {(row["Row"], row["Target"]): row for row in table(name)}
+        for name in ("campaign", "campaign-6.1")
+    ]
+    found = {}
+    for target in lines[0] | lines[1]:
+        rows = [line[target] for line in lines]
+        if any(row[""] == "missed" for row in rows):
+            worst = [r["Worst"] + ("" if r[""] == "missed" else ", met") for r in rows]
+            found[target] = [rows[0]["Bound"], *worst]
+    return found
+
+
+def _targets() -> Iterator[tuple[str, int]]:
+    """What is missed, a row a target; and how many are met."""
+    counts = [
+        re.search(r"(\d+ of \d+) targets are met", (RESULTS / f"{name}.md").read_text())
+        for name in ("campaign", "campaign-6.1")
+    ]
+    assert counts[0] and counts[1]
+    yield f"{counts[0][1]} targets are met on 6.12, {counts[1][1]} on 6.1", 0
+    for target, (bound, *worst) in shortfalls().items():
+        head = f"| {' | '.join((*target, bound))} |"
+        yield f"{head} {' | '.join(worst)} |", len(head)
 
 
 def _bpf() -> Iterator[tuple[str, int]]:
