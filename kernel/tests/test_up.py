@@ -210,6 +210,21 @@ def test_who_claims_that_nothing_waits() -> None:
     assert beside.use > 0.93
 
 
+@pytest.mark.parametrize(("queue_ms", "part"), [(100, 0.93), (300, 0.75), (1000, 0.6)])
+@pytest.mark.parametrize("uploads", [1, 2])
+def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, uploads: int) -> None:
+    """It grows to that and goes, every four seconds, and was there before the upload began; probes,
+    which have no clock, cannot tell it from the modem's."""
+    run = model.run(
+        [PROBES, *[Flow(base_us=20_000 * i) for i in range(uploads)]],
+        down_bps=10_000_000,
+        down_queue_us=queue_ms * 1000,
+        seconds=MINUTE_S,
+    )
+    assert run.use > part
+    assert run.mean_queue_us < 80_000
+
+
 def test_lost_packets_close_nothing() -> None:
     run = model.run(loss_ppm=100_000)
     assert run.use > 0.93

@@ -25,6 +25,7 @@
 #define QUEUE		(1 << 14)
 #define ANSWERS		(1 << 16)
 #define SPAN_US		100000
+#define DOWN_PERIOD_US	4000000
 
 /* Who holds the modem's queue */
 enum gate { GATE_LAW, GATE_OCCUPANCY, GATE_NONE };
@@ -74,6 +75,7 @@ struct up_config {
 	s64 loss_ppm;
 	s64 fade_us;		/* of each half second, in which nothing comes back */
 	s64 down_bps;		/* of a download beside the rest */
+	s64 down_queue_us;	/* its queue, which grows to that and goes in turn */
 	s64 clock_us;		/* at the start */
 	s64 bytes;		/* counter at the start */
 	s64 seed;
@@ -151,6 +153,15 @@ static u32 server_clock(const struct up_flow_config *f, s64 at_us)
 	return (u32)(us / f->tick_us * 1000 + 123456789);
 }
 
+/* What an answer waits for on its way back; nothing overtakes below half a period. */
+static s64 down_queue_us(s64 at_us)
+{
+	s64 part_us = at_us % DOWN_PERIOD_US;
+
+	return m.c->down_queue_us * min(part_us, DOWN_PERIOD_US - part_us) /
+	       (DOWN_PERIOD_US / 2);
+}
+
 static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 {
 	const struct up_flow_config *f = &m.f[flow];
@@ -160,7 +171,7 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 
 	if (f->server == SERVER_DEAD)
 		return;
-	at_us = arrived_us + back_us;
+	at_us = arrived_us + back_us + down_queue_us(arrived_us);
 	if (at_us % 500000 < m.c->fade_us)
 		at_us += m.c->fade_us - at_us % 500000;
 	if (f->server == SERVER_LATE && phase < 1000000)

@@ -8,11 +8,12 @@
  * connection and protocol. So packets that will be answered are marks, which
  * remember what had been released, and the gate hands over no more while
  *
- *	released - crossed >= rate * (age + target) + 2 * dev * age
+ *	released - crossed >= rate * (age + target) + 2 * dev * rtt - dev * back
  *
  *	crossed	what was released with the newest mark that was answered
- *	age	how old that news is by now: the RTT without the queue, and the
- *		time since the answer
+ *	age	how old that news is by now: rtt + back
+ *	rtt	the path's, without any queue, and the time since the answer
+ *	back	how long it waited on its way back, in a download's queue
  *	rate	what left, per time, over 2^17 us and one age
  *	dev	how much that changes from one age to the next, its mean
  *	target	the queue to keep
@@ -37,6 +38,8 @@
  * one round to the next, is the path's, which became longer: of all flows in a
  * handover, or of some. A shorter one shows by itself. A new flow may have begun in
  * somebody's queue, so its DRAIN comes after 2^20 us; after OPEN, in START as well.
+ * Until then that queue is what others' clocks tell of, or what cannot have waited on
+ * the way back: who has no clock takes a download's queue for the uplink's.
  *
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
  * or nobody in a way that is understood, nothing is known. While flows are asked
@@ -399,14 +402,17 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 	}
 	if (!clock_us || f->aside) {
 		/* Somebody with a clock has just told how much of it is the uplink's. */
-		if (u->clock && now_us - u->clock_us < 1 << UP_TRICKLE_SHIFT)
+		if (u->clock && now_us - u->clock_us < (1 << UP_TRICKLE_SHIFT) + rtt)
 			late = max(min(late, u->clock_late_us), *least_us);
 		return late;
 	}
 	x = *clock_us - m->us;
 	if (!f->clock) {
 		f->clock = 1;
-		f->base_us = x - min(known, late);
+		if (u->clock && now_us - u->clock_us < UP_OPEN_US)
+			f->base_us = x - min(u->clock_late_us, late);
+		else
+			f->base_us = x - *least_us;
 	}
 	if (before_us(x, f->base_us)) {
 		up_check_clock(f, f->base_us - x, now_us);
@@ -676,7 +682,8 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		f->seen_us = now_us;
 	if (u->phase == DRWA_UP_DRAIN && !before_us(last.us, u->drain_from_us)) {
 		f->drain_us = min(f->drain_us, late_us);
-		if (!before_us(last.us, u->drain_from_us + u->age_us))
+		if (!before_us(last.us, u->drain_from_us +
+			       min(u->age_us, 2 * f->rtt_min_us)))
 			up_drained(u, now_us);
 	}
 	at_us = last.us + late_us;
@@ -733,25 +740,28 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
-	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
+	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
+	u32 usual_us = u->gap_us + u->target_us, age_us, rtt_us, wnd;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
 		silent_us = usual_us;
-	age_us = min(u->age_us, 2 * u->flow[u->by].rtt_min_us) + silent_us;
+	/* What DRAIN withheld beside a download's queue would wait if it came at once. */
+	age_us = min(u->age_us, rtt_min_us + (now_us - u->drained_us)) + silent_us;
+	rtt_us = min(age_us, rtt_min_us);
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
-		wnd = up_bytes(u->rate, min(age_us - age_us / 4,
-					    u->flow[u->by].rtt_min_us));
+		wnd = up_bytes(u->rate, min(age_us - age_us / 4, rtt_us));
 		break;
 	case DRWA_UP_START:
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
-		wnd = up_bytes(u->rate, age_us + u->target_us) +
-		      up_bytes(2 * (u64)u->dev,
-			       min(age_us, u->flow[u->by].rtt_min_us));
+		/* What left that long ago may be more than leaves now. */
+		wnd = up_bytes(u->rate, rtt_us + u->target_us) +
+		      up_bytes(2 * (u64)u->dev, rtt_us) +
+		      up_bytes(max(u->rate, u->dev) - u->dev, age_us - rtt_us);
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (u->closed)
