@@ -146,7 +146,9 @@ def _kernel() -> Iterator[tuple[str, int]]:
     ]
     stock, three, half, own = (f"{ms:.0f}" for ms in fetch)
     yield f"stock {stock} ms, Algorithm 1 {three} (λ 3) and {half} (λ 1.5), `drwa` {own}", 0
-    yield from _targets()
+    lines = ("campaign", "campaign-6.1")
+    yield f"{_met(lines[0])} on 6.12, {_met(lines[1]).removesuffix(' targets are met')} on 6.1", 0
+    yield from _shortfalls(*lines)
     for case in ("defect-handover", "defect-upload"):
         stock, classic, own = (
             f"{cell(case, 'from 30 s Mb/s', Scheme=scheme):.2f}"
@@ -157,14 +159,11 @@ def _kernel() -> Iterator[tuple[str, int]]:
         yield f"{start}{stock} Mb/s, Algorithm 1 {classic}, `drwa` {own}", len(start)
 
 
-def shortfalls() -> dict[tuple[str, str], list[str]]:
-    """The targets that are missed on a kernel line, with their bound and the worst of each line."""
-    lines = [
-        {(row["Row"], row["Target"]): row for row in table(name)}
-        for name in ("campaign", "campaign-6.1")
-    ]
+def shortfalls(*names: str) -> dict[tuple[str, str], list[str]]:
+    """The targets that are missed in a campaign, with their bound and the worst of each."""
+    lines = [{(row["Row"], row["Target"]): row for row in table(name)} for name in names]
     found = {}
-    for target in lines[0] | lines[1]:
+    for target in dict.fromkeys(target for line in lines for target in line):
         rows = [line[target] for line in lines]
         if any(row[""] == "missed" for row in rows):
             worst = [r["Worst"] + ("" if r[""] == "missed" else ", met") for r in rows]
@@ -172,15 +171,15 @@ def shortfalls() -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def _targets() -> Iterator[tuple[str, int]]:
-    """What is missed, a row a target; and how many are met."""
-    counts = [
-        re.search(r"(\d+ of \d+) targets are met", (RESULTS / f"{name}.md").read_text())
-        for name in ("campaign", "campaign-6.1")
-    ]
-    assert counts[0] and counts[1]
-    yield f"{counts[0][1]} targets are met on 6.12, {counts[1][1]} on 6.1", 0
-    for target, (bound, *worst) in shortfalls().items():
+def _met(name: str) -> str:
+    found = re.search(r"\d+ of \d+ targets are met", (RESULTS / f"{name}.md").read_text())
+    assert found
+    return found[0]
+
+
+def _shortfalls(*names: str) -> Iterator[tuple[str, int]]:
+    """The rows of a table of them."""
+    for target, (bound, *worst) in shortfalls(*names).items():
         head = f"| {' | '.join((*target, bound))} |"
         yield f"{head} {' | '.join(worst)} |", len(head)
 
@@ -233,6 +232,8 @@ def _uplink() -> Iterator[tuple[str, int]]:
             for link in ("strong signal", "weak signal")
         ]
         words.append(" and ".join(f"{time:.2f}" for time in times))
+    yield _met("uplink"), 0
+    yield from _shortfalls("uplink")
     for scheme, start in (("stock", "have "), ("drwa", "with the law below, ")):
         parts = [
             each["of_baseline"] * 100

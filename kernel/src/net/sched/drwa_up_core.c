@@ -11,8 +11,8 @@
  *	released - crossed >= rate * (age + target) + 2 * dev * rtt - dev * back
  *
  *	crossed	what was released with the newest mark that was answered
- *	age	how old that news is by now: rtt + back
- *	rtt	the path's, without any queue, and the time since the answer
+ *	age	how old that news is by now: rtt + back, and the time since then
+ *	rtt	the path's, without any queue
  *	back	how long it waited on its way back, in a download's queue
  *	rate	what left, per time, over 2^17 us and one age
  *	dev	how much that changes from one age to the next, its mean
@@ -741,27 +741,28 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
 	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
-	u32 usual_us = u->gap_us + u->target_us, age_us, rtt_us, wnd;
+	u32 usual_us = u->gap_us + u->target_us, age_us, back_us, wnd;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
 		silent_us = usual_us;
 	/* What DRAIN withheld beside a download's queue would wait if it came at once. */
-	age_us = min(u->age_us, rtt_min_us + (now_us - u->drained_us)) + silent_us;
-	rtt_us = min(age_us, rtt_min_us);
+	age_us = min(u->age_us, rtt_min_us + (now_us - u->drained_us));
+	back_us = max(age_us, rtt_min_us) - rtt_min_us;
+	age_us += silent_us;
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
-		wnd = up_bytes(u->rate, min(age_us - age_us / 4, rtt_us));
+		wnd = up_bytes(u->rate, min(age_us - age_us / 4, rtt_min_us));
 		break;
 	case DRWA_UP_START:
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
 		/* What left that long ago may be more than leaves now. */
-		wnd = up_bytes(u->rate, rtt_us + u->target_us) +
-		      up_bytes(2 * (u64)u->dev, rtt_us) +
-		      up_bytes(max(u->rate, u->dev) - u->dev, age_us - rtt_us);
+		wnd = up_bytes(u->rate, age_us + u->target_us) +
+		      up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us)) -
+		      up_bytes(min(u->dev, u->rate), back_us);
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (u->closed)
