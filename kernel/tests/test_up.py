@@ -223,6 +223,7 @@ def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, upload
     )
     assert run.use > part
     assert run.mean_queue_us < 80_000
+    assert run.max_queue_bytes < 320_000
 
 
 def test_lost_packets_close_nothing() -> None:
