@@ -125,6 +125,7 @@ struct drwa_up_point {
  * @snap_released: @released then
  * @gap_us:	average time between such news
  * @age_us:	how old they are: RTT without the queue
+ * @back_us:	what they waited on their way back, behind a download
  * @delay_us:	queue that they tell of
  * @rate:	what leaves, bytes per 2^20 us
  * @mean:	average of it
@@ -166,6 +167,7 @@ struct drwa_up {
 	u32	snap_released;
 	u32	gap_us;
 	u32	age_us;
+	u32	back_us;
 	u32	delay_us;
 	u32	rate;
 	u32	mean;

@@ -356,6 +356,12 @@ static void up_check_clock(struct drwa_up_flow *f, u32 fall_us, u32 now_us)
 		f->aside = 1;
 }
 
+/* Has more come since this mark than the answers to an upload are? */
+static bool up_beside_download(const struct drwa_up *u, const struct drwa_up_mark *m)
+{
+	return u->came - m->came > (u->released - m->first) / 16;
+}
+
 /**
  * up_late() - how much later than at best a mark reached the far end
  * @u:		queue
@@ -432,7 +438,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 	 * was on the way back when they were at their best.
 	 */
 	late += 2 * UP_TICK_US;
-	if (u->came - m->came > (u->released - m->first) / 16)
+	if (up_beside_download(u, m))
 		late = U32_MAX;
 	late = min(max(x - f->base_us, *least_us), late);
 	if (!f->early) {
@@ -707,6 +713,9 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	u->crossed_us = at_us;
 	u->answered_us = now_us;
 	u->age_us = max_t(s32, now_us - last.us - late_us, UP_TICK_US);
+	u->back_us = 0;
+	if (up_beside_download(u, &last) && u->age_us > f->rtt_min_us)
+		u->back_us = u->age_us - f->rtt_min_us;
 	u->delay_us = late_us;
 	u->by = f - u->flow;
 	u->answered = 1;
@@ -741,15 +750,14 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
 	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
-	u32 usual_us = u->gap_us + u->target_us, age_us, back_us, wnd;
+	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
 		silent_us = usual_us;
 	/* What DRAIN withheld beside a download's queue would wait if it came at once. */
-	age_us = min(u->age_us, rtt_min_us + (now_us - u->drained_us));
-	back_us = max(age_us, rtt_min_us) - rtt_min_us;
-	age_us += silent_us;
+	age_us = rtt_min_us + (u->back_us ? now_us - u->drained_us : rtt_min_us);
+	age_us = min(u->age_us, age_us) + silent_us;
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
@@ -762,7 +770,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		/* What left that long ago may be more than leaves now. */
 		wnd = up_bytes(u->rate, age_us + u->target_us) +
 		      up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us)) -
-		      up_bytes(min(u->dev, u->rate), back_us);
+		      up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (u->closed)
