@@ -21,7 +21,7 @@ help:
 	@echo 'make test               linters, patch checks and all tests'
 	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 16'
 	@echo 'make test-lines         the tests of the other kernel lines alone, and of the debug kernel'
-	@echo 'make test-arch          the selftest on emulated machines of two CPUs, x86-64 and arm64'
+	@echo 'make test-arch          the selftests on emulated machines of two CPUs, x86-64 and arm64, and on Debian'"'"'s own kernels'
 	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'
 	@echo 'make lint               linters alone'
 	@echo 'make kernels            build the guest kernels that the tests boot'
@@ -56,8 +56,8 @@ test-lines: other-kernels
 test-arch: packages
 	@kernel/lab/packages cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross libelf-dev qemu-system-arm \
 		qemu-system-x86 sparse
-	@$(LAB) machine --kernel 6.12 smp kcsan arm64 arm64-module
-	@$(LAB) machine --kernel 6.1 arm64
+	@$(LAB) machine --kernel 6.12 smp kcsan arm64 arm64-module debian
+	@$(LAB) machine --kernel 6.1 arm64 debian
 
 mutate: packages
 	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)
