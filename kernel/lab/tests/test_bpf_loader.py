@@ -3,6 +3,9 @@
 
 import json
 import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,8 @@ from drwalab.kernels import KernelError
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
 KERNELS = ("6.12", "6.1")
+
+Loader = Callable[..., Ended]
 
 SETUP = """\
 [ ! -d /sys/fs/cgroup ] || mount -t cgroup2 none /sys/fs/cgroup
@@ -107,24 +112,67 @@ for number in range(100_001):
         tell()
 """
 
+# For LD_PRELOAD: a signal follows the call of libbpf's with the number that is told.
+SIGNALS = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#define REAL(name) static __typeof__(name) *real; real = dlsym(RTLD_NEXT, #name)
+static int calls;
+static void called(void)
+{
+	if (++calls == atoi(getenv("SIGNAL_AFTER")))
+		raise(atoi(getenv("SIGNAL")));
+}
+int bpf_object__load(void *object)
+{
+	REAL(bpf_object__load);
+	int ret = real(object);
+	called();
+	return ret;
+}
+int bpf_object__pin_maps(void *object, const char *path)
+{
+	REAL(bpf_object__pin_maps);
+	int ret = real(object, path);
+	called();
+	return ret;
+}
+void *bpf_program__attach_cgroup(void *program, int cgroup)
+{
+	REAL(bpf_program__attach_cgroup);
+	void *ret = real(program, cgroup);
+	called();
+	return ret;
+}
+int bpf_link__pin(void *link, const char *path)
+{
+	REAL(bpf_link__pin);
+	int ret = real(link, path);
+	called();
+	return ret;
+}
+"""
+
 
 @pytest.fixture(scope="module")
-def loader(script: Script) -> Script:
+def loader(script: Script) -> Loader:
     """As script(), with the loader beside the script and on an unpatched kernel."""
 
-    def boot(text: str, kernel: str, flavour: str = "bpf") -> Ended:
+    def boot(text: str, kernel: str, flavour: str = "bpf", more: Sequence[Path] = ()) -> Ended:
         try:
             folder = kernels.bpf()
         except KernelError as e:
             pytest.skip(str(e))
-        files = [folder / "drwa-bpf", folder / "drwa.bpf.o"]
+        files = [folder / "drwa-bpf", folder / "drwa.bpf.o", *more]
         return script(SETUP + text, kernel, flavour, files)
 
     return boot
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_from_attach_to_detach(loader: Script, kernel: str) -> None:
+def test_from_attach_to_detach(loader: Loader, kernel: str) -> None:
     said = loader(
         """
 attach --interface wwan0 --lambda 1.25 --queue 7
@@ -167,7 +215,7 @@ bpf status
         ("setpriv --reuid=1000 ./drwa-bpf status || echo [$?]", 77, "run it as root"),
     ],
 )
-def test_refuses_in_a_line(loader: Script, command: str, code: int, line: str) -> None:
+def test_refuses_in_a_line(loader: Loader, command: str, code: int, line: str) -> None:
     said = loader(f"{command}\npins\n", "6.12").console.splitlines()
     errors = [each for each in said if each.startswith("drwa-bpf: ")]
     assert len(errors) == 1
@@ -219,7 +267,7 @@ pins
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("how", ["detach", "set --interface lo --lambda 0"])
-def test_silent_connections_are_let_go(loader: Script, how: str, kernel: str) -> None:
+def test_silent_connections_are_let_go(loader: Loader, how: str, kernel: str) -> None:
     """The clamp of one that sends nothing more goes at detach."""
     said = loader(
         f"""
@@ -258,7 +306,7 @@ pins
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_options_of_more_than_a_page_pass(loader: Script, kernel: str) -> None:
+def test_options_of_more_than_a_page_pass(loader: Loader, kernel: str) -> None:
     """What cgroup/setsockopt programs see of an option has one page."""
     option = "socket.SOL_SOCKET, socket.SO_KEEPALIVE, bytes([1]) + bytes(8191)"
     said = loader(
@@ -273,7 +321,7 @@ python3 -c 'import socket; s = socket.socket(); s.setsockopt({option}); print(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_closed_sockets_are_forgotten(loader: Script, kernel: str) -> None:
+def test_closed_sockets_are_forgotten(loader: Loader, kernel: str) -> None:
     said = loader(
         f"""
 attach --interface lo
@@ -305,3 +353,32 @@ python3 short.py
     assert few <= 2
     assert many <= 2
     assert after_kb < before_kb + 512
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_signal_at_any_step_leaves_nothing(loader: Loader, kernel: str, tmp_path: Path) -> None:
+    """Of an attach's ten calls of libbpf, one loads, one pins the maps, two are of each program."""
+    library = tmp_path / "signals.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+        input=SIGNALS,
+        text=True,
+        check=True,
+    )
+    said = loader(
+        """
+for signal in 1 2 15; do
+	for after in 1 2 3 4 5 6 7 8 9 10; do
+		SIGNAL=$signal SIGNAL_AFTER=$after LD_PRELOAD=./signals.so attach --interface lo
+		pins
+	done
+done
+attach --interface lo
+pins
+""",
+        kernel,
+        more=[library],
+    ).console
+    expected = [line for n in (1, 2, 15) for line in [f"[{128 + n}]", "pins:"] * 10]
+    told = [line.strip() for line in said.splitlines() if line.startswith(("[", "pins:"))]
+    assert told == [*expected, "[0]", "pins: drwa"]
