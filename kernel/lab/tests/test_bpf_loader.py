@@ -118,41 +118,21 @@ SIGNALS = """\
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
-#define REAL(name) static __typeof__(name) *real; real = dlsym(RTLD_NEXT, #name)
 static int calls;
-static void called(void)
-{
-	if (++calls == atoi(getenv("SIGNAL_AFTER")))
-		raise(atoi(getenv("SIGNAL")));
+#define FOLLOWED(type, name, parameters, arguments) \\
+type name parameters \\
+{ \\
+	static type (*real) parameters; \\
+	real = dlsym(RTLD_NEXT, #name); \\
+	type ret = real arguments; \\
+	if (++calls == atoi(getenv("SIGNAL_AFTER"))) \\
+		raise(atoi(getenv("SIGNAL"))); \\
+	return ret; \\
 }
-int bpf_object__load(void *object)
-{
-	REAL(bpf_object__load);
-	int ret = real(object);
-	called();
-	return ret;
-}
-int bpf_object__pin_maps(void *object, const char *path)
-{
-	REAL(bpf_object__pin_maps);
-	int ret = real(object, path);
-	called();
-	return ret;
-}
-void *bpf_program__attach_cgroup(void *program, int cgroup)
-{
-	REAL(bpf_program__attach_cgroup);
-	void *ret = real(program, cgroup);
-	called();
-	return ret;
-}
-int bpf_link__pin(void *link, const char *path)
-{
-	REAL(bpf_link__pin);
-	int ret = real(link, path);
-	called();
-	return ret;
-}
+FOLLOWED(int, bpf_object__load, (void *object), (object))
+FOLLOWED(int, bpf_object__pin_maps, (void *object, const char *path), (object, path))
+FOLLOWED(void *, bpf_program__attach_cgroup, (void *program, int cgroup), (program, cgroup))
+FOLLOWED(int, bpf_link__pin, (void *link, const char *path), (link, path))
 """
 
 
