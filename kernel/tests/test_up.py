@@ -36,6 +36,48 @@ def test_a_steady_link_is_full_and_its_queue_short(mbps: int) -> None:
     assert governed.law.opened == 0
 
 
+def bound_use(**options: object) -> float:
+    """What QCUT-D makes of the same link, which reads the modem's queue."""
+    return model.run(gate=model.OCCUPANCY, target_us=20_000, **options).use  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mbps", [5, 20])
+def test_a_long_path_loses_no_time(mbps: int) -> None:
+    """START does not end with the first burst, and a DRAIN withholds little more than what waits."""
+    options = {"rate_bps": mbps * 1_000_000, "base_rtt_us": 150_000, "seconds": MINUTE_S}
+    governed = model.run(**options)  # type: ignore[arg-type]
+    assert governed.use > 0.984 * bound_use(**options)
+    assert governed.rtt_ms(0.95, SETTLED) < 180
+
+
+def test_a_few_queries_do_not_tell_what_a_packet_takes() -> None:
+    """They crossed an idle link before the upload; its queue must show all the same."""
+    run = model.run(rate_bps=1_000_000, base_rtt_us=20_000, seconds=MINUTE_S)
+    assert run.rtt_ms(0.95, SETTLED) < 80
+
+
+def test_a_faster_link_is_found_within_rounds() -> None:
+    steps = [(15, 2), (30, 20), (45, 10)]
+    options = {
+        "rate_bps": 10_000_000,
+        "base_rtt_us": 150_000,
+        "events": [Event(at_s * 1_000_000, mbps * 1_000_000) for at_s, mbps in steps],
+        "seconds": MINUTE_S,
+    }
+    governed = model.run(**options)  # type: ignore[arg-type]
+    assert governed.use > 0.945 * bound_use(**options)
+    assert governed.rtt_ms(0.95, SETTLED) < 240
+
+
+def test_a_window_that_nobody_uses_does_not_grow() -> None:
+    """Uploads of two seconds, and two without one: no burst of twice the path's at each start."""
+    starts_us = range(2_000_000, 58_000_000, 4_000_000)
+    flows = [Flow(start_us=start_us, stop_us=start_us + 2_000_000) for start_us in starts_us]
+    run = model.run([PROBES, *flows], base_rtt_us=100_000, seconds=MINUTE_S)
+    assert run.max_queue_bytes < 150_000
+    assert run.rtt_ms(0.95, SETTLED) < 170
+
+
 @pytest.mark.parametrize("target_ms", [5, 20, 100])
 def test_the_target_is_what_waits(target_ms: int) -> None:
     run = model.run(target_us=target_ms * 1000, seconds=MINUTE_S)
@@ -72,8 +114,7 @@ def test_a_link_that_varies_stays_busy(seed: int) -> None:
     """Beside QCUT-D, which reads the modem's queue, and what nobody holds back."""
     options = {"opportunities": ltelink.opportunities(seed, MINUTE_S), "seconds": MINUTE_S}
     governed = model.run(**options)  # type: ignore[arg-type]
-    bound = model.run(gate=model.OCCUPANCY, target_us=20_000, **options)  # type: ignore[arg-type]
-    assert governed.use > 0.95 * bound.use
+    assert governed.use > 0.95 * bound_use(**options)
     assert governed.rtt_ms(0.95, SETTLED) < 0.2 * pfifo(**options).rtt_ms(0.95, SETTLED)
 
 

@@ -127,6 +127,8 @@ struct drwa_up_point {
  * @age_us:	how old they are: RTT without the queue
  * @back_us:	what they waited on their way back, behind a download
  * @delay_us:	queue that they tell of
+ * @empty_us:	when the last mark that met none there was handed over
+ * @more_us:	what HOLD hands over beyond an age's
  * @rate:	what leaves, bytes per 2^20 us
  * @mean:	average of it
  * @last:	what left during the last age
@@ -152,6 +154,7 @@ struct drwa_up_point {
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
  * @blind:	OPEN may have left a queue that the flows take for their paths
+ * @deep:	this round of DRWA_UP_DRAIN hands over 3/4 of what crosses
  * @point:	the last of them
  * @flow:	who answers
  * @mark:	the last of them
@@ -169,6 +172,8 @@ struct drwa_up {
 	u32	age_us;
 	u32	back_us;
 	u32	delay_us;
+	u32	empty_us;
+	u32	more_us;
 	u32	rate;
 	u32	mean;
 	u32	last;
@@ -193,6 +198,7 @@ struct drwa_up {
 		refused:1,
 		clock:1,
 		blind:1,
+		deep:1,
 		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];
 	struct drwa_up_flow flow[DRWA_UP_FLOWS];

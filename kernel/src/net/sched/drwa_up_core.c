@@ -20,26 +20,30 @@
  *
  * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
  * a steady link dev is nothing, and target is all that waits. On one that varies
- * the modem would run dry whenever more leaves than an age ago.
+ * the modem would run dry whenever more leaves than an age ago. For each age without
+ * a queue, target is taken once more, at most as much as an age: START's doubling.
  *
  * How late a mark came to the far end, beyond its flow's best, is the queue that
  * it met. The far end's clock tells, in TSval (RFC 7323), which no queue on the
  * way back disturbs. Without that clock it is RTT less the least RTT, which takes
  * the downlink's queue for its own.
  *
- *	     a queue shows           no mark met an empty queue for 2^22 us
+ *	     a queue stays           no mark met an empty queue for 2^22 us
  *	START ------------> HOLD <--> DRAIN
  *	  ^ \                 |
  *	  |  v                |
  *	  +----- OPEN <-------+ shut for 2^20 us without an answer
  *
- * START doubles, as slow start does. DRAIN hands over 3/4 of what crosses; after OPEN
- * until delays fall no more. What delay stays then, and is the same within an eighth from
- * one round to the next, is the path's, which became longer: of all flows in a
- * handover, or of some. A shorter one shows by itself. A new flow may have begun in
- * somebody's queue, so its DRAIN comes after 2^20 us; after OPEN, in START as well.
- * Until then that queue is what others' clocks tell of, or what cannot have waited on
- * the way back: who has no clock takes a download's queue for the uplink's.
+ * START doubles, as slow start does, whose bursts wait as well; what half of an age does
+ * not empty is the link's queue. DRAIN hands over as much as crosses, less what one packet
+ * may be ahead: the queue ends, and no time is lost. Where that is not enough, or nobody
+ * knows, it is 3/4 of what crosses; after OPEN until delays fall no more. What delay stays
+ * then, and is the same within an eighth from one round to the next, is the path's, which
+ * became longer: of all flows in a handover, or of some. A shorter one shows by itself. A
+ * new flow may have begun in somebody's queue, so its DRAIN comes after 2^20 us; after
+ * OPEN, in START as well. Until then that queue is what others' clocks tell of, or what
+ * cannot have waited on the way back: who has no clock takes a download's queue for the
+ * uplink's.
  *
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
  * or nobody in a way that is understood, nothing is known. While flows are asked
@@ -135,6 +139,8 @@ void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us)
 
 	*u = (struct drwa_up){
 		.target_us = target_us,
+		.more_us = target_us,
+		.empty_us = now_us,
 		.answered_us = now_us,
 		.drained_us = now_us,
 		.last_us = now_us,
@@ -335,10 +341,11 @@ static bool up_pop(struct drwa_up *u, struct drwa_up_flow *f, u32 end,
 /* One packet may be ahead on a link without queue. */
 static u32 up_noise(const struct drwa_up *u)
 {
-	u32 packet_us = UP_OPEN_US;
+	/* Neither a rate that falls nor a few queries tell what a packet takes. */
+	u32 rate = max(u->mean, u->rate), packet_us = UP_OPEN_US;
 
-	if (u->mean > UP_SEGMENT)
-		packet_us = (UP_SEGMENT << UP_RATE_SHIFT) / u->mean;
+	if (rate > UP_SEGMENT)
+		packet_us = (UP_SEGMENT << UP_RATE_SHIFT) / rate;
 	return 2 * UP_TICK_US + packet_us;
 }
 
@@ -391,7 +398,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		f->rtt_min_us = rtt > known ? rtt - known : 1;
 	}
 	if (rtt < f->rtt_min_us) {
-		if (!f->clock)
+		if (!f->clock || f->aside)
 			f->drain_fell_us += f->rtt_min_us - rtt;
 		f->rtt_min_us = rtt;
 	}
@@ -486,6 +493,8 @@ static void up_rates(struct drwa_up *u)
 	bool full = u->delay_us > up_noise(u);
 	u32 n = u->points, rate, change;
 
+	if (full)
+		u->more_us = u->target_us;
 	if (n && u->crossed_us - u->point[(n - 1) % DRWA_UP_POINTS].us < span_us / 32)
 		return;
 	rate = up_rate_over(u, span_us);
@@ -505,6 +514,9 @@ static void up_rates(struct drwa_up *u)
 			u->mean += (s32)(rate - u->mean) >> (u->last ? UP_DEV_SHIFT : 0);
 			u->last = rate;
 		}
+		if (!full && u->refused)
+			u->more_us = min(u->more_us + u->target_us,
+					 max(u->target_us, u->age_us));
 		u->last_us = u->crossed_us;
 	}
 	u->point[n % DRWA_UP_POINTS] = (struct drwa_up_point){
@@ -544,7 +556,9 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 	 */
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
 	if ((u->blind && fell_us > noise_us) ||
-	    (least_us > noise_us && changed_us > UP_TICK_US + u->drain_q_us / 8)) {
+	    (least_us > noise_us &&
+	     (!u->deep || changed_us > UP_TICK_US + u->drain_q_us / 8))) {
+		u->deep = 1;
 		up_drain_round(u, least_us, now_us);
 		return;
 	}
@@ -564,8 +578,6 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 	u->phase = u->blind ? DRWA_UP_START : DRWA_UP_HOLD;
 	u->blind = 0;
 	u->drained_us = now_us;
-	/* DRAIN gave its time the rate, not the link. */
-	up_rate_anew(u, u->crossed_us);
 }
 
 /* A new flow may never have met an empty queue. */
@@ -717,13 +729,19 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	if (up_beside_download(u, &last) && u->age_us > f->rtt_min_us)
 		u->back_us = u->age_us - f->rtt_min_us;
 	u->delay_us = late_us;
+	if (late_us <= up_noise(u))
+		u->empty_us = last.us;
 	u->by = f - u->flow;
 	u->answered = 1;
 	u->closed = 0;
 	u->answers++;
 	if (u->phase == DRWA_UP_DRAIN)
 		return true;
-	up_rates(u);
+	/* Until then DRAIN gave its time the rate, not the link. */
+	if (before_us(last.us, u->drained_us))
+		up_rate_anew(u, at_us);
+	else
+		up_rates(u);
 	/* An answer now and then, such as a name server's, tells too little, unless a queue
 	 * has told the link's rate before, and more is to come.
 	 */
@@ -732,7 +750,8 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		u->phase = DRWA_UP_START;
 		u->blind = 1;
 	}
-	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u)) {
+	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u) &&
+	    last.us - u->empty_us > u->age_us / 2) {
 		u->phase = DRWA_UP_HOLD;
 		u->blind = 0;
 		u->held = 1;
@@ -740,6 +759,7 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	if (up_drain_due(u, f, now_us)) {
 		u->phase = DRWA_UP_DRAIN;
 		u->drains++;
+		u->deep = u->blind || f->shared;
 		up_drain_round(u, late_us, now_us);
 	}
 	return true;
@@ -750,7 +770,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
 	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
-	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
+	u32 usual_us = u->gap_us + u->target_us, age_us, less_us, wnd;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
@@ -761,14 +781,17 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
-		wnd = up_bytes(u->rate, min(age_us - age_us / 4, rtt_min_us));
+		less_us = age_us / 4;
+		if (!u->deep)
+			less_us = min(less_us, up_noise(u));
+		wnd = up_bytes(u->rate, min(age_us - less_us, rtt_min_us));
 		break;
 	case DRWA_UP_START:
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
 		/* What left that long ago may be more than leaves now. */
-		wnd = up_bytes(u->rate, age_us + u->target_us) +
+		wnd = up_bytes(u->rate, age_us + u->more_us) +
 		      up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us)) -
 		      up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
 	}
