@@ -109,6 +109,24 @@ def test_a_slower_link_keeps_no_queue() -> None:
     assert max(later) < 150_000
 
 
+@pytest.mark.parametrize(
+    ("mbps", "then_mbps", "base_ms", "settled_ms"),
+    [(10, 2, 50, 100), (20, 2, 150, 350), (10, 1, 80, 140), (5, 1, 150, 230)],
+)
+def test_a_link_gets_slower_in_a_drain(
+    mbps: int, then_mbps: int, base_ms: int, settled_ms: int
+) -> None:
+    """Whenever it does, within a DRAIN's period: the queue that lasts is no longer path."""
+    for at_us in range(14_000_000, 18_500_000, 90_000):
+        run = model.run(
+            rate_bps=mbps * 1_000_000,
+            base_rtt_us=base_ms * 1000,
+            events=[Event(at_us, then_mbps * 1_000_000)],
+            seconds=28,
+        )
+        assert sorted(run.rtt_us[-100:])[50] / 1000 < settled_ms, at_us
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_link_that_varies_stays_busy(seed: int) -> None:
     """Beside QCUT-D, which reads the modem's queue, and what nobody holds back."""
@@ -244,8 +262,9 @@ def test_who_claims_some_ms_more_slows_nobody() -> None:
 def test_who_claims_that_nothing_waits() -> None:
     """Our own clock bounds the lie: what came meanwhile, and jitter, is all that explains it."""
     lie = Flow(server=model.EARLY_CLOCK)
-    alone = model.run([OPAQUE_PROBES, lie])
-    assert alone.rtt_ms(0.95, SETTLED) < 300
+    for mbps in (1, 5):
+        alone = model.run([OPAQUE_PROBES, lie], rate_bps=mbps * 1_000_000)
+        assert alone.rtt_ms(0.95, SETTLED) < 300
     beside = model.run([PROBES, Flow(), dataclasses.replace(lie, start_us=5_000_000)])
     assert beside.rtt_ms(0.95, SETTLED) < 200
     assert beside.use > 0.93
@@ -265,6 +284,25 @@ def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, upload
     assert run.use > part
     assert run.mean_queue_us < 80_000
     assert run.max_queue_bytes < 320_000
+
+
+@pytest.mark.parametrize(
+    ("queue_ms", "uploads", "part"),
+    [(1900, 2, 0.4), (1900, 3, 0.35), (2500, 1, 0.15), (2500, 2, 0.4), (2500, 3, 0.3)],
+)
+def test_a_downloads_queue_of_seconds_stops_no_uploads(
+    queue_ms: int, uploads: int, part: float
+) -> None:
+    """Nor is it taken for the modem's before a clock is known, nor comes what a DRAIN withheld for
+    so long at once; pauses of a second are those of old news, not of the radio."""
+    run = model.run(
+        [PROBES, *[Flow(base_us=20_000 * i) for i in range(uploads)]],
+        down_bps=10_000_000,
+        down_queue_us=queue_ms * 1000,
+        seconds=MINUTE_S,
+    )
+    assert run.use > part
+    assert run.mean_queue_us < 150_000
 
 
 def test_lost_packets_close_nothing() -> None:

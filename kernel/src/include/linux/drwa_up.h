@@ -148,13 +148,13 @@ struct drwa_up_point {
  * @jumps:	how often the path of a flow became longer
  * @phase:	DRWA_UP_START and so on
  * @by:		flow that brought the last news
+ * @deep:	how often DRWA_UP_DRAIN takes 3/4 of what crosses
  * @answered:	there were news
  * @closed:	@closed_us is set
  * @refused:	something was held back since @snap_us
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
  * @blind:	OPEN may have left a queue that the flows take for their paths
- * @deep:	this round of DRWA_UP_DRAIN hands over 3/4 of what crosses
  * @point:	the last of them
  * @flow:	who answers
  * @mark:	the last of them
@@ -193,12 +193,12 @@ struct drwa_up {
 	u32	jumps;
 	u8	phase;
 	u8	by;
+	u8	deep;
 	u8	answered:1,
 		closed:1,
 		refused:1,
 		clock:1,
 		blind:1,
-		deep:1,
 		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];
 	struct drwa_up_flow flow[DRWA_UP_FLOWS];

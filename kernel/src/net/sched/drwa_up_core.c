@@ -37,13 +37,14 @@
  * START doubles, as slow start does, whose bursts wait as well; what half of an age does
  * not empty is the link's queue. DRAIN hands over as much as crosses, less what one packet
  * may be ahead: the queue ends, and no time is lost. Where that is not enough, or nobody
- * knows, it is 3/4 of what crosses; after OPEN until delays fall no more. What delay stays
- * then, and is the same within an eighth from one round to the next, is the path's, which
- * became longer: of all flows in a handover, or of some. A shorter one shows by itself. A
- * new flow may have begun in somebody's queue, so its DRAIN comes after 2^20 us; after
- * OPEN, in START as well. Until then that queue is what others' clocks tell of, or what
- * cannot have waited on the way back: who has no clock takes a download's queue for the
- * uplink's.
+ * knows, it is 3/4 of what crosses, and 3/4 of that in each round after: a link that became
+ * slower just before shows by a queue that goes with it, and so does its rate. What delay
+ * stays, and is the same within an eighth from one such round to the next, is the path's,
+ * which became longer: of all flows in a handover, or of some. A shorter one shows by
+ * itself. A new flow may have begun in somebody's queue, so its DRAIN comes after 2^20 us;
+ * after OPEN in START as well, with 3/4 until delays fall no more. Until then that queue is
+ * what others' clocks tell of, or what cannot have waited on the way back: who has no clock
+ * takes a download's queue for the uplink's.
  *
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
  * or nobody in a way that is understood, nothing is known. While flows are asked
@@ -91,6 +92,12 @@
 #define UP_RATE_SHIFT	20
 #define UP_RATE_MAX	(U32_MAX / 8)
 #define UP_DEV_SHIFT	4
+
+/* How often DRAIN takes 3/4: a tenth is left, as from 20 to 2 Mb/s. */
+#define UP_DEEPEST	8
+
+/* A path that became longer is told by now. */
+#define UP_QUEUE_SURE	3
 
 /* As tcp_drwa_core.c's DRAIN */
 #define UP_OLD_US	(4 << 20)
@@ -164,7 +171,8 @@ static u32 up_bytes(u64 rate, u32 us)
 void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
 {
 	u->released += bytes;
-	if (now_us - u->snap_us < 1 << UP_TRICKLE_SHIFT)
+	/* What is answered is known of by then. */
+	if (now_us - u->snap_us < (1 << UP_TRICKLE_SHIFT) + u->age_us)
 		return;
 	/* ACKs of a download are not answered; they left if nothing had to wait. */
 	if (!u->refused && u->phase != DRWA_UP_OPEN &&
@@ -557,8 +565,10 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
 	if ((u->blind && fell_us > noise_us) ||
 	    (least_us > noise_us &&
-	     (!u->deep || changed_us > UP_TICK_US + u->drain_q_us / 8))) {
-		u->deep = 1;
+	     (u->deep < UP_QUEUE_SURE - 1 || changed_us > UP_TICK_US + u->drain_q_us / 8))) {
+		if (!u->blind && u->deep < UP_DEEPEST)
+			u->deep++;
+		up_rate_anew(u, u->crossed_us);
 		up_drain_round(u, least_us, now_us);
 		return;
 	}
@@ -718,8 +728,10 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		at_us = u->crossed_us;
 	u->gap_us += (s32)(min_t(u32, now_us - u->answered_us, 2 * UP_SPAN_US) -
 			   u->gap_us) >> (u->answered ? 3 : 0);
-	/* What left in a silence says nothing of what leaves after it. */
-	if (now_us - u->answered_us > 1 << UP_TRICKLE_SHIFT)
+	/* What left in a silence says nothing of what leaves after it; a window that is small
+	 * for old news makes pauses by itself.
+	 */
+	if (now_us - u->answered_us > (1 << UP_TRICKLE_SHIFT) + u->age_us)
 		up_rate_anew(u, at_us);
 	u->crossed = last.released;
 	u->crossed_us = at_us;
@@ -735,8 +747,12 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	u->answered = 1;
 	u->closed = 0;
 	u->answers++;
-	if (u->phase == DRWA_UP_DRAIN)
+	if (u->phase == DRWA_UP_DRAIN) {
+		/* Who withheld more and saw less has a queue, which leaves as fast as it can. */
+		if (u->deep >= UP_QUEUE_SURE)
+			up_rates(u);
 		return true;
+	}
 	/* Until then DRAIN gave its time the rate, not the link. */
 	if (before_us(last.us, u->drained_us))
 		up_rate_anew(u, at_us);
@@ -750,6 +766,9 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		u->phase = DRWA_UP_START;
 		u->blind = 1;
 	}
+	/* Before any clock is known, a download's queue would end START at next to nothing. */
+	if (!u->clock && up_beside_download(u, &last))
+		late_us = least_us;
 	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u) &&
 	    last.us - u->empty_us > u->age_us / 2) {
 		u->phase = DRWA_UP_HOLD;
@@ -770,7 +789,8 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
 	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
-	u32 usual_us = u->gap_us + u->target_us, age_us, less_us, wnd;
+	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
+	u8 i;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
 	if (silent_us > usual_us && up_asked(u, true, now_us))
@@ -781,10 +801,11 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 	switch (u->phase) {
 	case DRWA_UP_DRAIN:
 		/* Our own clock cannot be lied to. */
-		less_us = age_us / 4;
 		if (!u->deep)
-			less_us = min(less_us, up_noise(u));
-		wnd = up_bytes(u->rate, min(age_us - less_us, rtt_min_us));
+			age_us -= min(age_us / 4, up_noise(u));
+		for (i = 0; i < u->deep; i++)
+			age_us -= age_us / 4;
+		wnd = up_bytes(u->rate, min(age_us, rtt_min_us));
 		break;
 	case DRWA_UP_START:
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
