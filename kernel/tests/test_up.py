@@ -111,7 +111,7 @@ def test_a_slower_link_keeps_no_queue() -> None:
 
 @pytest.mark.parametrize(
     ("mbps", "then_mbps", "base_ms", "settled_ms"),
-    [(10, 2, 50, 100), (20, 2, 150, 350), (10, 1, 80, 140), (5, 1, 150, 230)],
+    [(10, 2, 50, 100), (20, 2, 150, 350), (10, 1, 80, 160), (5, 1, 150, 230)],
 )
 def test_a_link_gets_slower_in_a_drain(
     mbps: int, then_mbps: int, base_ms: int, settled_ms: int

@@ -560,11 +560,11 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		fell_us = max(fell_us, f->drain_fell_us);
 	}
 	/* A path stays as it is; a queue goes, after OPEN though it was taken for the path,
-	 * or grows with a radio that fades.
+	 * or grows with a radio that fades. What waits for a grant is none.
 	 */
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
 	if ((u->blind && fell_us > noise_us) ||
-	    (least_us > noise_us &&
+	    (least_us > u->target_us / 2 + noise_us &&
 	     (u->deep < UP_QUEUE_SURE - 1 || changed_us > UP_TICK_US + u->drain_q_us / 8))) {
 		if (!u->blind && u->deep < UP_DEEPEST)
 			u->deep++;
