@@ -43,7 +43,7 @@ def bound_use(**options: object) -> float:
 
 @pytest.mark.parametrize("mbps", [5, 20])
 def test_a_long_path_loses_no_time(mbps: int) -> None:
-    """START does not end with the first burst, and a DRAIN withholds little more than what waits."""
+    """START does not end with a burst, and a DRAIN withholds little more than what waits."""
     options = {"rate_bps": mbps * 1_000_000, "base_rtt_us": 150_000, "seconds": MINUTE_S}
     governed = model.run(**options)  # type: ignore[arg-type]
     assert governed.use > 0.984 * bound_use(**options)
@@ -270,17 +270,21 @@ def test_who_claims_that_nothing_waits() -> None:
     assert beside.use > 0.93
 
 
-@pytest.mark.parametrize(("queue_ms", "part"), [(100, 0.93), (300, 0.75), (1000, 0.5)])
-@pytest.mark.parametrize("uploads", [1, 2])
-def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, uploads: int) -> None:
-    """It grows to that and goes, every four seconds, and was there before the upload began; probes,
-    which have no clock, cannot tell it from the modem's."""
-    run = model.run(
+def beside_download(queue_ms: int, uploads: int) -> model.Result:
+    return model.run(
         [PROBES, *[Flow(base_us=20_000 * i) for i in range(uploads)]],
         down_bps=10_000_000,
         down_queue_us=queue_ms * 1000,
         seconds=MINUTE_S,
     )
+
+
+@pytest.mark.parametrize(("queue_ms", "part"), [(100, 0.93), (300, 0.75), (1000, 0.5)])
+@pytest.mark.parametrize("uploads", [1, 2])
+def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, uploads: int) -> None:
+    """It grows to that and goes, every four seconds, and was there before the upload began; probes,
+    which have no clock, cannot tell it from the modem's."""
+    run = beside_download(queue_ms, uploads)
     assert run.use > part
     assert run.mean_queue_us < 80_000
     assert run.max_queue_bytes < 320_000
@@ -295,12 +299,7 @@ def test_a_downloads_queue_of_seconds_stops_no_uploads(
 ) -> None:
     """Nor is it taken for the modem's before a clock is known, nor comes what a DRAIN withheld for
     so long at once; pauses of a second are those of old news, not of the radio."""
-    run = model.run(
-        [PROBES, *[Flow(base_us=20_000 * i) for i in range(uploads)]],
-        down_bps=10_000_000,
-        down_queue_us=queue_ms * 1000,
-        seconds=MINUTE_S,
-    )
+    run = beside_download(queue_ms, uploads)
     assert run.use > part
     assert run.mean_queue_us < 150_000
 
