@@ -29,6 +29,12 @@ def test_good_console(said: str) -> None:
     machine.judge("6.12 smp", HEAD + said + END, "")
 
 
+def test_a_plan_of_kunit_is_not_the_selftests() -> None:
+    """A kernel that has KUnit, switched off, says `1..1` all the same."""
+    disabled = "KTAP version 1\n1..1\nkunit: disabled\n"
+    machine.judge("6.12 kcsan", disabled + HEAD + "ok 2 storm\n" + END, "")
+
+
 @pytest.mark.parametrize(
     ("said", "message"),
     [
