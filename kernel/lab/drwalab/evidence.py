@@ -252,20 +252,23 @@ def collect(chosen: Sequence[Case], say: Callable[[str], None]) -> Book:
     builds = pool.find_kernels(specs)
     # What was run before takes no time.
     new = pool.fresh(specs, builds)
-    total, done_cost, done = sum(map(_cost, new)), 0.0, 0
+    total = left_cost = sum(map(_cost, new))
+    done = 0
     start = time.monotonic()
     for number, case in enumerate(ready, start=1):
         took = time.monotonic() - start
         left = ""
-        if done_cost and took > 20:
-            left = f", about {took / done_cost * (total - done_cost) / 60:.0f} min left"
+        if left_cost < total and took > 20:
+            left = f", about {took / (total - left_cost) * left_cost / 60:.0f} min left"
         say(f"{case.name} ({number} of {len(ready)} cases, {done} of {len(specs)} runs done{left})")
         found = pool.run_specs(case.specs, reuse=True, builds=builds)
         if case.name in literature.published():
             figure = literature.published()[case.name]
             book.figures.append(Repeated(figure, case, found))
         book.runs += runs_of(case, found)
-        done_cost += sum(_cost(spec) for spec in case.specs if spec in new)
+        # Some runs are of several cases.
+        new = new - set(case.specs)
+        left_cost = sum(map(_cost, new))
         done += len(case.specs)
     return book
 
