@@ -115,14 +115,9 @@ wrong_parameters() {
 	nothing_left refusals
 }
 
-# Under a download, which ends with it
 interface_goes() {
 	must load
-	("$tool" $server $phone 10.77.0.1 3 >/dev/null 2>&1) &
-	download=$!
-	sleep 1
-	on $phone ip link del cell0
-	wait $download
+	interface_vanishes $server $phone 10.77.0.1
 	must rmmod drwa
 	nothing_left "the interface and the module"
 }
@@ -134,28 +129,10 @@ no_timestamps() {
 	stands_aside ""
 }
 
-# Loads and unloads under downloads, which have no clamp left in the end.
 cycles() {
-	spans=
-	# Of a second each; as many as it takes
-	for _ in $(seq 3000); do
-		spans="$spans true 1"
-	done
-	"$tool" -n 2 $server $phone 10.77.0.1 1 $spans >"$out" 2>&1 &
-	downloads=$!
-	sleep 1
-	for cycle in $(seq ${DRWA_CYCLES:-20}); do
-		load || fail "load $cycle"
-		sleep 0.1
-		rmmod drwa || fail "unload $cycle"
-		[ $((cycle % 5)) != 0 ] || echo "# $cycle cycles"
-	done
+	comes_and_goes load "rmmod drwa" $server $phone 10.77.0.1
 	nothing_left cycles
-	sleep 5
-	kill $downloads 2>/dev/null || fail "$(tail -n 1 "$out")"
-	wait $downloads 2>/dev/null
 	at_least "RTT, us, after" "$(value '$' rtt_us)" $((full_us / 2))
-	at_least "goodput after, kb/s," "$(value '$' goodput_kbps)" $((rate_mbit * 850))
 }
 
 flip() {
@@ -176,23 +153,10 @@ turn() {
 	done >/dev/null
 }
 
-# Every setting as fast as it goes, under eight downloads; then all is well.
 storm() {
-	flip &
-	flipping=$!
-	turn &
-	traffic "-n 8" ${DRWA_STORM_S:-5}
-	: >"$out.done"
-	wait $flipping $!
-	at_least "goodput in the storm, kb/s," "$(value 1 goodput_kbps)" $((rate_mbit * 500))
+	storm_of flip turn traffic 50
 	nothing_left "the storm"
 	governs ""
-}
-
-leave() {
-	cleanup
-	no_network
-	rm -f "$out" "$out.done"
 }
 
 echo "TAP version 13"

@@ -157,14 +157,9 @@ several_queues() {
 	must detach
 }
 
-# Under an upload, which ends with it
 interface_goes() {
 	must attach
-	("$tool" $phone $server 10.77.0.2 3 >/dev/null 2>&1) &
-	going=$!
-	sleep 1
-	on $phone ip link del cell0
-	wait $going
+	interface_vanishes $phone $server 10.77.0.2
 }
 
 unload() {
@@ -183,24 +178,8 @@ unload() {
 }
 
 cycles() {
-	spans=
-	for _ in $(seq 3000); do
-		spans="$spans true 1"
-	done
-	"$tool" -n 2 $phone $server 10.77.0.2 1 $spans >"$out" 2>&1 &
-	uploads=$!
-	sleep 1
-	for cycle in $(seq ${DRWA_CYCLES:-20}); do
-		attach || fail "attach $cycle"
-		sleep 0.1
-		detach || fail "detach $cycle"
-		[ $((cycle % 5)) != 0 ] || echo "# $cycle cycles"
-	done
-	sleep 5
-	kill $uploads 2>/dev/null || fail "$(tail -n 1 "$out")"
-	wait $uploads 2>/dev/null
+	comes_and_goes attach detach $phone $server 10.77.0.2
 	at_least "RTT, us, after" "$(value '$' rtt_p95_us)" $((full_us / 6))
-	at_least "goodput after, kb/s," "$(value '$' goodput_kbps)" $((rate_mbit * 850))
 }
 
 flip() {
@@ -219,23 +198,10 @@ look() {
 	done >/dev/null 2>&1
 }
 
-# Every change as fast as it goes, under eight uploads; then all is well.
 storm() {
-	flip &
-	flipping=$!
-	look &
-	upload_of "-n 8" ${DRWA_STORM_S:-5}
-	: >"$out.done"
-	wait $flipping $!
-	at_least "goodput in the storm, kb/s," "$(value 1 goodput_kbps)" $((rate_mbit * 400))
+	storm_of flip look upload_of 40
 	detach 2>/dev/null
 	held ""
-}
-
-leave() {
-	cleanup
-	no_network
-	rm -f "$out" "$out.done"
 }
 
 echo "TAP version 13"

@@ -104,6 +104,50 @@ both() { # how DRWA comes, options
 	at_least "goodput, kb/s," "$(value 2 goodput_kbps)" $((stock_kbps * 95 / 100))
 }
 
+# DRWA comes and goes under two connections of a tool of its own, which have no limit
+# left in the end.
+comes_and_goes() { # command it comes by, command it goes by, from, to, address of from
+	spans=
+	# Of a second each; as many as it takes
+	for _ in $(seq 3000); do
+		spans="$spans true 1"
+	done
+	"$tool" -n 2 $3 $4 $5 1 $spans >"$out" 2>&1 &
+	under=$!
+	sleep 1
+	for cycle in $(seq ${DRWA_CYCLES:-20}); do
+		$1 || fail "$1 $cycle"
+		sleep 0.1
+		$2 || fail "$2 $cycle"
+		[ $((cycle % 5)) != 0 ] || echo "# $cycle cycles"
+	done
+	sleep 5
+	kill $under 2>/dev/null || fail "$(tail -n 1 "$out")"
+	wait $under 2>/dev/null
+	at_least "goodput after, kb/s," "$(value '$' goodput_kbps)" $((rate_mbit * 850))
+}
+
+# Every change as fast as it goes, by two functions that end with $out.done, under eight
+# connections.
+storm_of() { # function, function, how connections are made, percent of the link to have
+	$1 &
+	first=$!
+	$2 &
+	$3 "-n 8" ${DRWA_STORM_S:-5}
+	: >"$out.done"
+	wait $first $!
+	at_least "goodput in the storm, kb/s," "$(value 1 goodput_kbps)" $((rate_mbit * $4 * 10))
+}
+
+# Under a connection, which ends with it
+interface_vanishes() { # from, to, address of from
+	("$tool" $1 $2 $3 3 >/dev/null 2>&1) &
+	under=$!
+	sleep 1
+	on $phone ip link del cell0
+	wait $under
+}
+
 stood_aside() {
 	at_least "RTT, us," "$(value 2 rtt_us)" $((stock_us * 3 / 4))
 	at_least window "$(value 2 wnd_max)" $((stock_wnd * 3 / 4))
@@ -126,6 +170,12 @@ needs() { # command...
 		command -v "$command" >/dev/null || quit "needs $command"
 	done
 	out=$(mktemp) || quit "needs a place for files"
+}
+
+leave() {
+	cleanup
+	no_network
+	rm -f "$out" "$out.done"
 }
 
 run_tests() { # name...
