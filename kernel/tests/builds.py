@@ -52,6 +52,16 @@ def up_fuzzer(folder: Path) -> Path:
     return binary
 
 
+def suite(source: Path, folder: Path) -> Path:
+    """A KUnit suite of a law as a program; the uplink's has its law within."""
+    binary = folder / source.stem
+    law = [CORE] if source.parent == CORE.parent else []
+    flags = ["-g", "-O1", "-std=gnu11", *WARNINGS, "-Wno-sign-compare", *INCLUDES]
+    watch = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    run(["clang", *flags, *watch, source, *law, "-o", binary])
+    return binary
+
+
 def counted_fuzzer(folder: Path) -> Path:
     """The harness with the law built for gcov; core.gcda appears beside it when it ran."""
     core, harness, binary = folder / "core.o", folder / "harness.o", folder / "fuzz_core"

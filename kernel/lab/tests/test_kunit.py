@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's own unit tests under the debug flavour: of the law, tcp_drwa_test.c, and of the
-uplink's, drwa_up_test.c, which is a module."""
+"""The kernel's own unit tests under the debug flavour: of the law and its binding,
+tcp_drwa_core_test.c and tcp_drwa_test.c, and of the uplink's, drwa_up_test.c, which is a module."""
 
 import re
 from pathlib import Path
@@ -18,6 +18,7 @@ def cases(source: Path) -> list[str]:
     return re.findall(r"KUNIT_CASE\((\w+)\)", source.read_text())
 
 
+LAW_CASES = cases(SRC / "net" / "ipv4" / "tcp_drwa_core_test.c")
 CASES = cases(SRC / "net" / "ipv4" / "tcp_drwa_test.c")
 GATE_CASES = cases(SRC / "net" / "sched" / "drwa_up_test.c")
 
@@ -31,9 +32,9 @@ def reported(kmsg: str) -> list[tuple[str, str]]:
 def test_kunit(script: Script, kernel: str) -> None:
     """Every case is reported, and as passed; the guest's kernel has nothing to add."""
     done = script(":", kernel, "debug", parameters="kunit.enable=1 kunit.filter_glob=tcp_drwa*")
-    assert len(CASES) > 20
-    suites = [("ok", "tcp_drwa_core"), ("ok", "tcp_drwa")]
-    assert reported(done.kmsg) == sorted([*suites, *(("ok", case) for case in CASES)])
+    assert len(LAW_CASES) > 20 and len(CASES) > 20
+    every = ("tcp_drwa_core", *LAW_CASES, "tcp_drwa", *CASES)
+    assert reported(done.kmsg) == sorted(("ok", name) for name in every)
 
 
 @pytest.mark.lines
