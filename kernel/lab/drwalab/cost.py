@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the series and the BPF programs cost a phone's CPU, and the verifier of each kernel line.
+"""What the series, the BPF programs and the uplink's gate cost a phone's CPU, and the verifier of
+each kernel line.
 
 A segment's cost is that of a paced stream, the same whatever governs it, on an emulated x86-64
 machine whose clock tells a nanosecond for each instruction: the time that the CPU does not sleep.
@@ -28,6 +29,9 @@ STATES = {
     "programs_off": "the programs, λ = 0",
     "programs": "the programs, λ = 1.25",
 }
+# What stands before the modem, and the Mb/s of the way up, of which the stream would have 20
+UPLINKS = {"fq_codel": "fq_codel", "gate": "the gate, fq_codel in it"}
+UPLINK_MBIT = (25, 16)
 _MEASURED = re.compile(r"^# cost (\w+) (\w+) (\d+) (\d+)$", re.MULTILINE)
 _PROGRAMS = re.compile(r"^# programs (\[.*\])$", re.MULTILINE)
 _STATUS = """\
@@ -59,7 +63,9 @@ def measured(console: str) -> Streams:
         (direction, state): Stream(int(segments), int(instructions))
         for direction, state, segments, instructions in _MEASURED.findall(console)
     }
-    missing = [f"{d} {s}" for s in STATES for d in ("down", "up") if (d, s) not in found]
+    wanted = [(direction, state) for state in STATES for direction in ("down", "up")]
+    wanted += [("up", f"{qdisc}_{mbit}") for mbit in UPLINK_MBIT for qdisc in UPLINKS]
+    missing = [" ".join(one) for one in wanted if one not in found]
     if missing:
         raise guest.GuestError(f"the machine measured no {', '.join(missing)}:\n{console[-2000:]}")
     return found
@@ -97,6 +103,19 @@ def _segments_table(found: Streams) -> str:
     return "\n".join(rows)
 
 
+def _uplink_table(found: Streams) -> str:
+    heads = " | ".join(f"sent segment, {mbit} Mb/s | more" for mbit in UPLINK_MBIT)
+    rows = [f"| before the modem | {heads} |", f"| --- {'| --: | --: ' * len(UPLINK_MBIT)}|"]
+    for qdisc, title in UPLINKS.items():
+        cells = []
+        for mbit in UPLINK_MBIT:
+            each, none = found["up", f"{qdisc}_{mbit}"].each, found["up", f"fq_codel_{mbit}"].each
+            more = "–" if qdisc == "fq_codel" else f"{each - none:+,.0f}"
+            cells.append(f"{each:,.0f} | {more}")
+        rows.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
 def _verifier_table(lines: dict[str, dict[str, int]], jited: dict[str, int]) -> str:
     rows = [
         f"| program | {' | '.join(lines)} | of the limit | compiled, bytes |",
@@ -117,7 +136,7 @@ def cost(
         Path | None, typer.Option(metavar="FOLDER", help="Write FOLDER/cost.md too.")
     ] = None,
 ) -> None:
-    """Count instructions per segment with the series and with the BPF programs."""
+    """Count instructions per segment with the series, the BPF programs and the uplink's gate."""
     console = Console(stderr=True)
     with errors.reported():
         if record and not record.is_dir():
@@ -133,7 +152,7 @@ def cost(
                     progress(f"verifier of {line}: not asked, {e}")
         found = measured(said)
         jited = {each["program"]: each["jited_bytes"] for each in _programs(said)}
-        tables = [_segments_table(found)]
+        tables = [_segments_table(found), _uplink_table(found)]
         if lines:
             tables.append(_verifier_table(lines, jited))
         print("\n\n".join(tables))
@@ -152,9 +171,14 @@ same in each row. {segments:,} segments a row; an emulated machine whose clock c
 
 {tables[0]}
 
+The same for an upload behind a modem's queue that nobody sees, 40 ms on the way up: the stream
+leaves a part of 25 Mb/s, so that the gate has nothing to hold, and would fill 16 Mb/s.
+
+{tables[1]}
+
 Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
 
-{tables[1] if len(tables) > 1 else "No kernel of flavour bpf was built."}
+{tables[2] if len(tables) > 2 else "No kernel of flavour bpf was built."}
 
 Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
 """

@@ -106,7 +106,9 @@ FLAVOURS = {
         image="arch/x86/boot/bzImage",
     ),
     "cost": Flavour(
-        ("guest", "qemu", "x86", "bpf", "jit"), arch="x86_64", image="arch/x86/boot/bzImage"
+        ("guest", "qemu", "x86", "bpf", "jit", "module"),
+        arch="x86_64",
+        image="arch/x86/boot/bzImage",
     ),
     "arm64": Flavour(
         ("guest", "qemu", "arm64", "bpf", "jit", "kunit", "lockdep"),

@@ -10,6 +10,10 @@ SAID = "".join(
     f"# cost {direction} {state} 1000 {1000 * (20_000 + more)}\n"
     for more, state in enumerate(cost.STATES)
     for direction in ("down", "up")
+) + "".join(
+    f"# cost up {qdisc}_{mbit} 1000 {1000 * (mbit + more)}\n"
+    for more, qdisc in enumerate(cost.UPLINKS)
+    for mbit in cost.UPLINK_MBIT
 )
 
 
@@ -18,14 +22,19 @@ def test_table() -> None:
     assert found["down", "programs"].each == 20_003
     table = cost._segments_table(found).splitlines()
     assert table[-1] == "| the programs, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    uplink = cost._uplink_table(found).splitlines()
+    assert uplink[-2:] == [
+        "| fq_codel | 25 | – | 16 | – |",
+        "| the gate, fq_codel in it | 26 | +1 | 17 | +1 |",
+    ]
 
 
 def test_what_is_missing_is_told() -> None:
-    with pytest.raises(GuestError, match="measured no up series, up programs:"):
+    with pytest.raises(GuestError, match="measured no up series, up programs, up gate_16:"):
         lines = [
             x
             for x in SAID.splitlines()
-            if not x.startswith(("# cost up series", "# cost up programs "))
+            if not x.startswith(("# cost up series", "# cost up programs ", "# cost up gate_16"))
         ]
         cost.measured("\n".join(lines))
 

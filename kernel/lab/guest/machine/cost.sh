@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Instructions per segment with the series and with the programs, of a machine whose clock counts them.
+# Instructions per segment with the series, with the programs and with the uplink's gate, of a
+# machine whose clock counts them.
 #
 # Options are words to be split.
 # shellcheck disable=SC2086
@@ -13,12 +14,16 @@ on() { # name space, known by a process in it; command...
 	nsenter -t "$space" -n "$@"
 }
 
-network() {
+ends() {
 	unshare -n sleep 1000000 &
 	server=$!
 	unshare -n sleep 1000000 &
 	phone=$!
 	sleep 1
+}
+
+network() {
+	ends
 	ip link add srv0 netns $server type veth peer name cell0 netns $phone
 	for end in "$server srv0 1" "$phone cell0 2"; do
 		set -- $end
@@ -32,6 +37,35 @@ measure() { # what governs
 	for direction in down up; do
 		echo "# cost $direction $1 $("$here/segments" $server $phone 10.77.0.1 $direction 2>&1)"
 	done
+}
+
+# The modem is a name space of its own, which this one stands for.
+uplink() { # Mb/s of the way up
+	ends
+	ip link add srv0 netns $server type veth peer name m1
+	ip link add cell0 netns $phone type veth peer name m0
+	for end in "$server srv0 78 1" "$$ m1 78 2" "$$ m0 77 1" "$phone cell0 77 2"; do
+		set -- "$1" $end
+		on $2 ip link set $3 gso_max_segs 1 up
+		on $2 ip addr add 10.$4.0.$5/24 dev $3
+	done
+	on $server ip route add default via 10.78.0.2
+	on $phone ip route add default via 10.77.0.1
+	tc qdisc add dev m1 root netem rate $1mbit delay 40ms limit 400
+	on $phone tc qdisc add dev cell0 root fq_codel
+	measure_upload fq_codel_$1
+	on $phone tc qdisc replace dev cell0 root handle 1: drwa_up &&
+		on $phone tc qdisc replace dev cell0 parent 1:1 fq_codel ||
+		echo "not ok 1 cost # drwa_up"
+	measure_upload gate_$1
+	on $phone tc -s qdisc show dev cell0
+	kill $server $phone
+	ip link del m1
+	ip link del m0
+}
+
+measure_upload() { # what stands before the modem
+	echo "# cost up $1 $("$here/segments" $server $phone 10.78.0.1 up 2>&1)"
 }
 
 bpf() { on $phone "$here/drwa-bpf" "$@" || echo "not ok 1 cost # drwa-bpf $*"; }
@@ -50,4 +84,9 @@ bpf set --interface cell0 --lambda 1.25
 measure programs
 echo "# programs $(bpf status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 bpf detach
+kill $server $phone
+echo 1 >/proc/sys/net/ipv4/ip_forward
+# Of which the stream leaves a part, and which it fills
+uplink 25
+uplink 16
 echo "ok 1 cost"
