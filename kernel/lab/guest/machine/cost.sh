@@ -58,7 +58,6 @@ uplink() { # Mb/s of the way up
 		on $phone tc qdisc replace dev cell0 parent 1:1 fq_codel ||
 		echo "not ok 1 cost # drwa_up"
 	measure_upload gate_$1
-	on $phone tc -s qdisc show dev cell0
 	kill $server $phone
 	ip link del m1
 	ip link del m0
