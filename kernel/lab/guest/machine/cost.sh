@@ -33,9 +33,13 @@ network() {
 	done
 }
 
+count() { # direction, what governs, address of the server
+	echo "# cost $1 $2 $("$here/segments" $server $phone $3 $1 2>&1)"
+}
+
 measure() { # what governs
 	for direction in down up; do
-		echo "# cost $direction $1 $("$here/segments" $server $phone 10.77.0.1 $direction 2>&1)"
+		count $direction $1 10.77.0.1
 	done
 }
 
@@ -53,18 +57,14 @@ uplink() { # Mb/s of the way up
 	on $phone ip route add default via 10.77.0.1
 	tc qdisc add dev m1 root netem rate $1mbit delay 40ms limit 400
 	on $phone tc qdisc add dev cell0 root fq_codel
-	measure_upload fq_codel_$1
+	count up fq_codel_$1 10.78.0.1
 	on $phone tc qdisc replace dev cell0 root handle 1: drwa_up &&
 		on $phone tc qdisc replace dev cell0 parent 1:1 fq_codel ||
 		echo "not ok 1 cost # drwa_up"
-	measure_upload gate_$1
+	count up gate_$1 10.78.0.1
 	kill $server $phone
 	ip link del m1
 	ip link del m0
-}
-
-measure_upload() { # what stands before the modem
-	echo "# cost up $1 $("$here/segments" $server $phone 10.78.0.1 up 2>&1)"
 }
 
 bpf() { on $phone "$here/drwa-bpf" "$@" || echo "not ok 1 cost # drwa-bpf $*"; }
