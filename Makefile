@@ -23,7 +23,7 @@ help:
 	@echo 'make test-lines         the tests of the other kernel lines alone, and of the debug kernel'
 	@echo 'make test-arch          the selftests on emulated machines of two CPUs, x86-64 and arm64, and on Debian'"'"'s own kernels'
 	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'
-	@echo 'make lint               linters alone'
+	@echo 'make lint               linters, and whether what is generated is up to date'
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'
 
