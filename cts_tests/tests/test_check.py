@@ -176,8 +176,8 @@ def lanes(
 
         monkeypatch.setattr(check, name, run)
 
-    for name in ("lint", "patch_checks"):
-        stand_in(name, [True, True])
+    stand_in("lint", [True, True])
+    stand_in("patch_series", True)
     for name in ("java_tests", "host_tests"):
         stand_in(name, {name: (3, 0, [])})
     stand_in("tests", (5, 0, []))
@@ -190,7 +190,7 @@ def lanes(
     [
         ("", None),
         ("lint", [True, False]),
-        ("patch_checks", [False, True]),
+        ("patch_series", False),
         ("java_tests", {"Android": (3, 1, [])}),
         ("host_tests", {"host": (3, 1, [])}),
         ("tests", (5, 1, [])),
@@ -200,7 +200,7 @@ def test_a_failure_in_either_lane_counts(
     check: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, end: object
 ) -> None:
     ran = lanes(check, monkeypatch, **({name: lambda: end} if name else {}))
-    usual = ["lint", "patch_checks", "java_tests 15"]
+    usual = ["lint", "patch_series", "java_tests 15"]
     usual += [f"tests {check.TOP / 'out'}/tests{part}.xml" for part in ("", "-end-to-end")]
     more = ["host_tests", "java_tests 14", "java_tests 16"]
     assert check.main() == (1 if name and name != "host_tests" else 0)
@@ -246,6 +246,6 @@ def test_an_interrupt_starts_nothing_more(
     monkeypatch.setattr(sys, "argv", ["check", "--all"])
     with pytest.raises(KeyboardInterrupt):
         check.main()
-    assert not {"patch_checks", "java_tests 14", "host_tests"} & set(ran)
+    assert not {"patch_series", "java_tests 14", "host_tests"} & set(ran)
     assert check.run("more", ["touch", "made"]) is False
     assert not (check.TOP / "made").exists()
