@@ -2,6 +2,8 @@
 """The gate's law, net/sched/drwa_up_core.c, in front of a modelled modem."""
 
 import dataclasses
+import random
+import statistics
 import subprocess
 from pathlib import Path
 
@@ -144,6 +146,102 @@ def test_an_outage_fills_no_modem() -> None:
     assert governed.use > 0.9 * ungoverned.use
     assert governed.max_queue_bytes < 0.2 * ungoverned.max_queue_bytes
     assert governed.law.opened == 0
+
+
+def outage(mbps: int, seconds: int) -> tuple[Event, Event]:
+    """From ten seconds on, and so long."""
+    over_us = (10 + seconds) * 1_000_000
+    return Event(10_000_000, rate_bps=0), Event(over_us, rate_bps=mbps * 1_000_000)
+
+
+@pytest.mark.parametrize("mbps", [1, 2, 5])
+@pytest.mark.parametrize("seconds", [4, 16])
+def test_after_an_outage_the_link_is_full(mbps: int, seconds: int) -> None:
+    """What comes first was late by the outage: neither a DRAIN lasts as long, nor does one keep
+    the rate of before."""
+    options = {
+        "rate_bps": mbps * 1_000_000,
+        "events": outage(mbps, seconds),
+        "seconds": 24 + seconds,
+    }
+    assert model.run(**options).use > 0.985 * bound_use(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("mbps", "then_mbps"), [(5, 0.5), (10, 1), (20, 2)])
+def test_a_slower_link_after_an_outage_keeps_no_queue(mbps: int, then_mbps: float) -> None:
+    """What was on its way at the rate of before waits once, for some 2.5 s at a tenth of it: no
+    DRAIN begins before the new rate is known."""
+    events = [Event(10_000_000, 0), Event(15_000_000, int(then_mbps * 1_000_000))]
+    run = model.run(rate_bps=mbps * 1_000_000, base_rtt_us=150_000, events=events, seconds=30)
+    assert max(run.rtt_us[350:]) < 600_000
+    assert max(run.rtt_us[440:]) < 300_000
+
+
+@pytest.mark.parametrize("mbps", [1, 2, 5])
+def test_less_and_less_passes_in_an_outage(mbps: int) -> None:
+    """What the last probe of 16 s waits for, when they are over, is seven packets more than after
+    one second."""
+    last_ms = {}
+    for seconds in (1, 16):
+        run = model.run(rate_bps=mbps * 1_000_000, events=outage(mbps, seconds), seconds=40)
+        last_ms[seconds] = run.rtt_us[(10 + seconds) * 20 - 1] / 1000
+    probes_ms = 15 * 20 * 84 * 8 / mbps / 1000
+    assert last_ms[16] - last_ms[1] - probes_ms < 8 * 12 / mbps
+
+
+@pytest.mark.parametrize(("mbps", "then_mbps"), [(10, 1), (20, 2), (5, 5)])
+@pytest.mark.parametrize("seconds", [6, 20])
+def test_an_upload_alone_waits_for_the_radio(mbps: int, then_mbps: int, seconds: int) -> None:
+    """More is on its way than the slower link's window; somebody is asked all the same, and the
+    gate does not take the silent radio for one who does not answer."""
+    slower, over_us = then_mbps * 1_000_000, 10_200_000 + seconds * 1_000_000
+    events = [Event(10_000_000, slower), Event(10_200_000, 0), Event(over_us, slower)]
+    run = model.run([Flow()], rate_bps=mbps * 1_000_000, events=events, seconds=40)
+    assert run.law.opened == 0
+    # What is on its way at the faster rate, some 60 ms, twice
+    assert run.max_queue_bytes < mbps * 125 * 120
+
+
+def story(seed: int, paths: bool) -> dict[str, object]:
+    """A link whose rate, and path if asked, change at any time, with outages, below several
+    uploads."""
+    draw = random.Random(seed)
+    mbps = draw.choice((0.5, 1, 2, 5, 10, 20, 50))
+    events: list[Event] = []
+    at_s = 5.0
+    while (at_s := at_s + draw.choice((0.3, 1, 3, 6)) * (0.5 + draw.random())) < 40:
+        if paths and draw.random() < 0.3:
+            path_us = draw.choice((20, 50, 100, 150, 200)) * 1000
+            events.append(Event(int(at_s * 1e6), base_rtt_us=path_us))
+            continue
+        if draw.random() < 0.35:
+            events.append(Event(int(at_s * 1e6), rate_bps=0))
+            at_s += draw.choice((0.3, 1, 3, 8)) * (0.5 + draw.random())
+        then_mbps = draw.choice((0.5, 1, 2, 5, 10, 20, 50, mbps, mbps))
+        events.append(Event(int(at_s * 1e6), rate_bps=int(then_mbps * 1e6)))
+    flows = [PROBES] * draw.choice((0, 1, 1))
+    for number in range(draw.choice((1, 1, 2, 4))):
+        far_us = draw.choice((0, 20_000, 80_000)) if number else 0
+        start_us = int(draw.random() * 5e6 * number)
+        flows.append(Flow(start_us=start_us, base_us=far_us))
+    return {
+        "flows": flows,
+        "rate_bps": int(mbps * 1e6),
+        "base_rtt_us": draw.choice((20, 50, 100, 150)) * 1000,
+        "events": events,
+        "seconds": 40,
+    }
+
+
+@pytest.mark.parametrize(("paths", "part"), [(False, 0.86), (True, 0.76)])
+def test_stories(paths: bool, part: float) -> None:
+    """Of what QCUT-D has, as the geometric mean of a hundred: whoever gets stuck for long shows."""
+    uses = {}
+    for seed in range(100):
+        options = story(seed, paths)
+        uses[seed] = model.run(**options).use / bound_use(**options)  # type: ignore[arg-type]
+    worst = sorted(uses.items(), key=lambda each: each[1])[:5]
+    assert statistics.geometric_mean(uses.values()) > part, worst
 
 
 @pytest.mark.parametrize("ppm", [-500, 500])

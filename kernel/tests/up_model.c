@@ -115,6 +115,7 @@ struct flow {
 	int count;
 	s64 pending_us;
 	s64 next_us;
+	s64 arrived_us;		/* at its server, of the last packet */
 };
 
 static struct packet queue[QUEUE];
@@ -126,7 +127,7 @@ static struct {
 	struct drwa_up law;
 	struct flow flow[256];
 	unsigned int turn, head, tail, answer_head, answer_tail;
-	s64 bytes, now, rate_bps, up_us, down_us, last_arrival_us;
+	s64 bytes, now, rate_bps, up_us, down_us;
 	u64 random;
 	struct up_result *r;
 	s64 *flow_bytes;
@@ -220,8 +221,8 @@ static void arrive(const struct packet *p)
 	m.r->crossed_bytes += p->len;
 	m.flow_bytes[p->flow] += p->len;
 	/* A shorter path does not let packets overtake. */
-	at_us = max(at_us, m.last_arrival_us);
-	m.last_arrival_us = at_us;
+	at_us = max(at_us, m.flow[p->flow].arrived_us);
+	m.flow[p->flow].arrived_us = at_us;
 	if (m.c->loss_ppm && draw() % 1000000 < m.c->loss_ppm)
 		return;
 	if (f->server == SERVER_EARLY)

@@ -121,6 +121,7 @@ struct drwa_up_point {
  * @crossed_us:	when that reached the far end, as if the way took nothing
  * @answered_us: when that was heard
  * @closed_us:	when something was first held back since
+ * @closed_released: @released then
  * @snap_us:	when @snap_released was taken
  * @snap_released: @released then
  * @gap_us:	average time between such news
@@ -139,6 +140,7 @@ struct drwa_up_point {
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
  * @drain_q_us:	queue at its start
+ * @drain_released: @released then
  * @drained_us:	when DRWA_UP_DRAIN last ended
  * @points:	points so far
  * @next_mark:	marks so far
@@ -154,6 +156,7 @@ struct drwa_up_point {
  * @refused:	something was held back since @snap_us
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
+ * @drain_emptied: all that has left, and @drain_from_us is set
  * @blind:	OPEN may have left a queue that the flows take for their paths
  * @point:	the last of them
  * @flow:	who answers
@@ -166,6 +169,7 @@ struct drwa_up {
 	u32	crossed_us;
 	u32	answered_us;
 	u32	closed_us;
+	u32	closed_released;
 	u32	snap_us;
 	u32	snap_released;
 	u32	gap_us;
@@ -184,6 +188,7 @@ struct drwa_up {
 	u32	clock_late_us;
 	u32	drain_from_us;
 	u32	drain_q_us;
+	u32	drain_released;
 	u32	drained_us;
 	u32	points;
 	u32	next_mark;
@@ -198,6 +203,7 @@ struct drwa_up {
 		closed:1,
 		refused:1,
 		clock:1,
+		drain_emptied:1,
 		blind:1,
 		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];

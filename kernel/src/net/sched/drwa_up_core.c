@@ -38,7 +38,9 @@
  * not empty is the link's queue. DRAIN hands over as much as crosses, less what one packet
  * may be ahead: the queue ends, and no time is lost. Where that is not enough, or nobody
  * knows, it is 3/4 of what crosses, and 3/4 of that in each round after: a link that became
- * slower just before shows by a queue that goes with it, and so does its rate. What delay
+ * slower just before shows by a queue that goes with it, and so does its rate. A round counts
+ * from when the last that waited at its begin has left, whatever that one's delay was: after
+ * a silence it tells of the silence. What delay
  * stays, and is the same within an eighth from one such round to the next, is the path's,
  * which became longer: of all flows in a handover, or of some. A shorter one shows by
  * itself. A new flow may have begun in somebody's queue, so its DRAIN comes after 2^20 us;
@@ -49,7 +51,8 @@
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
  * or nobody in a way that is understood, nothing is known. While flows are asked
  * that have answered before, it is the radio that is silent, and more would only
- * wait. Every 2^18 us one more packet passes, for marks get lost. Where nobody is
+ * wait. After 2^18 us one more packet passes, for marks get lost, and after twice, four
+ * times that; one each 2^21 us in any case, so that somebody is asked. Where nobody is
  * asked, no news are late: in HOLD what left before is taken to leave still, START
  * becomes OPEN at once. OPEN ends when answers tell for long enough what leaves.
  *
@@ -65,6 +68,7 @@
  * Clocks, byte counts and sequence numbers are 32 bit and wrap; only differences
  * count.
  */
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -533,12 +537,13 @@ static void up_rates(struct drwa_up *u)
 	u->points++;
 }
 
-static void up_drain_round(struct drwa_up *u, u32 queue_us, u32 now_us)
+static void up_drain_round(struct drwa_up *u, u32 queue_us)
 {
 	int i;
 
 	u->drain_q_us = queue_us;
-	u->drain_from_us = now_us + queue_us;
+	u->drain_released = u->released;
+	u->drain_emptied = 0;
 	for (i = 0; i < DRWA_UP_FLOWS; i++) {
 		u->flow[i].drain_us = U32_MAX;
 		u->flow[i].drain_fell_us = 0;
@@ -569,7 +574,7 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		if (!u->blind && u->deep < UP_DEEPEST)
 			u->deep++;
 		up_rate_anew(u, u->crossed_us);
-		up_drain_round(u, least_us, now_us);
+		up_drain_round(u, least_us);
 		return;
 	}
 	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
@@ -590,12 +595,14 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 	u->drained_us = now_us;
 }
 
-/* A new flow may never have met an empty queue. */
+/* A new flow may never have met an empty queue. What crosses is to be known: in a DRAIN
+ * nobody would measure it.
+ */
 static bool up_drain_due(const struct drwa_up *u, const struct drwa_up_flow *f,
 			 u32 now_us)
 {
 	if (u->phase == DRWA_UP_OPEN || now_us - u->drained_us < UP_OPEN_US ||
-	    (u->phase == DRWA_UP_START && !u->blind))
+	    (u->phase == DRWA_UP_START && !u->blind) || !up_rate_over(u, up_span(u)))
 		return false;
 	return now_us - f->seen_us > (f->shared ? UP_OPEN_US : UP_OLD_US);
 }
@@ -708,7 +715,8 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	late_us = up_late(u, f, &last, clock_us, now_us, &least_us);
 	if (late_us <= up_noise(u) && !f->shared)
 		f->seen_us = now_us;
-	if (u->phase == DRWA_UP_DRAIN && !before_us(last.us, u->drain_from_us)) {
+	if (u->phase == DRWA_UP_DRAIN && u->drain_emptied &&
+	    !before_us(last.us, u->drain_from_us)) {
 		f->drain_us = min(f->drain_us, late_us);
 		if (!before_us(last.us, u->drain_from_us +
 			       min(u->age_us, 2 * f->rtt_min_us)))
@@ -748,6 +756,10 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	u->closed = 0;
 	u->answers++;
 	if (u->phase == DRWA_UP_DRAIN) {
+		if (!u->drain_emptied && !before_us(u->crossed, u->drain_released)) {
+			u->drain_emptied = 1;
+			u->drain_from_us = u->crossed_us;
+		}
 		/* Who withheld more and saw less has a queue, which leaves as fast as it can. */
 		if (u->deep >= UP_QUEUE_SURE)
 			up_rates(u);
@@ -779,7 +791,7 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		u->phase = DRWA_UP_DRAIN;
 		u->drains++;
 		u->deep = u->blind || f->shared;
-		up_drain_round(u, late_us, now_us);
+		up_drain_round(u, late_us);
 	}
 	return true;
 }
@@ -789,7 +801,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
 	u32 silent_us = min(now_us - u->answered_us, UP_OPEN_US);
 	u32 rtt_min_us = u->flow[u->by].rtt_min_us;
-	u32 usual_us = u->gap_us + u->target_us, age_us, wnd;
+	u32 usual_us = u->gap_us + u->target_us, age_us, wnd, periods;
 	u8 i;
 
 	/* News that are later than that say that nothing leaves, if any are to come. */
@@ -817,9 +829,11 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		      up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
-	if (u->closed)
-		wnd += UP_SEGMENT * ((now_us - u->closed_us) >> UP_TRICKLE_SHIFT);
-	return wnd;
+	if (!u->closed)
+		return wnd;
+	periods = (now_us - u->closed_us) >> UP_TRICKLE_SHIFT;
+	wnd += UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);
+	return max(wnd, u->closed_released - u->crossed + UP_SEGMENT * (periods / 8));
 }
 
 static u32 up_open(struct drwa_up *u)
@@ -855,6 +869,7 @@ u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us)
 	if (!u->closed) {
 		u->closed = 1;
 		u->closed_us = now_us;
+		u->closed_released = u->released;
 	}
 	/* The window grows with time, as long as news may be late. */
 	*wait_us = UP_WAIT_US;
