@@ -24,6 +24,7 @@ from drwalab.evidence_page import evidence_command
 from drwalab.flentfile import flent
 from drwalab.jobs import merge_command, plan_command, run_one_command
 from drwalab.kernels import kernel_app
+from drwalab.latenews import late_news
 from drwalab.literature import literature
 from drwalab.machine import machine
 from drwalab.parquet import parquet
@@ -45,6 +46,7 @@ app.command()(demo)
 app.command()(documents)
 app.command("evidence")(evidence_command)
 app.command()(flent)
+app.command("late-news")(late_news)
 app.command()(literature)
 app.command()(machine)
 app.command("merge")(merge_command)

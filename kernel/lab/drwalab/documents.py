@@ -234,6 +234,22 @@ def _uplink() -> Iterator[tuple[str, int]]:
         words.append(" and ".join(f"{time:.2f}" for time in times))
     yield f"{_met('uplink')} targets are met", 0
     yield from _shortfalls("uplink")
+    told = {
+        age: [
+            row
+            for row in table("late-news")
+            if row["News are late, ms"] == age and "UMTS" not in row["Uplink"]
+        ]
+        for age in ("50", "150")
+    }
+    part, beyond = list(told["50"][0])[3:]
+    yield (
+        f"has {span([float(row[part]) for row in told['50']], 3)} of QCUT-D's upload within 20 ms "
+        f"of its p95 RTT, and is {span([float(row[beyond]) for row in told['50']], 0)} ms beyond "
+        f"at 0.95 of it; at 150 ms it is "
+        f"{span([float(row[beyond]) for row in told['150']], 0)} ms beyond",
+        4,
+    )
     for scheme, start in (("stock", "have "), ("drwa", "with the law below, ")):
         parts = [
             each["of_baseline"] * 100

@@ -556,6 +556,7 @@ static void up_drain_round(struct drwa_up *u, u32 queue_us)
 static void up_drained(struct drwa_up *u, u32 now_us)
 {
 	u32 noise_us = up_noise(u), least_us = U32_MAX, fell_us = 0, changed_us;
+	u32 waits_us = u->target_us / 2 + noise_us;
 	struct drwa_up_flow *f;
 
 	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
@@ -569,7 +570,7 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 	 */
 	changed_us = max(least_us, u->drain_q_us) - min(least_us, u->drain_q_us);
 	if ((u->blind && fell_us > noise_us) ||
-	    (least_us > u->target_us / 2 + noise_us &&
+	    (least_us > waits_us &&
 	     (u->deep < UP_QUEUE_SURE - 1 || changed_us > UP_TICK_US + u->drain_q_us / 8))) {
 		if (!u->blind && u->deep < UP_DEEPEST)
 			u->deep++;
@@ -584,7 +585,7 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		if (f->drain_us != U32_MAX)
 			f->shared = 0;
 		/* If others met no queue, another packet may have been ahead. */
-		if (!f->used || longer_us <= (least_us > noise_us ? noise_us : 2 * noise_us))
+		if (!f->used || longer_us <= (least_us > waits_us ? noise_us : 2 * noise_us))
 			continue;
 		f->base_us += longer_us;
 		f->rtt_min_us += longer_us;
