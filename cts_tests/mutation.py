@@ -159,7 +159,9 @@ SUITES = {
         build=[sys.executable, "-c", _LAW],
     ),
     "cost": Suite(_pytest("kernel/tests/test_cost.py")),
-    "gate": Suite(_pytest("kernel/tests/test_up.py")),
+    "gate": Suite(
+        _pytest("kernel/tests/test_up.py", "kernel/tests/test_kunit_suites.py", "-k", "not ipv4")
+    ),
     "knob": Suite(
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),

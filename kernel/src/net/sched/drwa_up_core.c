@@ -834,7 +834,10 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		return wnd;
 	periods = (now_us - u->closed_us) >> UP_TRICKLE_SHIFT;
 	wnd += UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);
-	return max(wnd, u->closed_released - u->crossed + UP_SEGMENT * (periods / 8));
+	/* What nobody was asked for may be taken to have left. */
+	if (before_us(u->crossed, u->closed_released))
+		wnd = max(wnd, u->closed_released - u->crossed + UP_SEGMENT * (periods / 8));
+	return wnd;
 }
 
 static u32 up_open(struct drwa_up *u)

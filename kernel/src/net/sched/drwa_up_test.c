@@ -220,6 +220,43 @@ static void another_path(struct kunit *test)
 	KUNIT_EXPECT_LE(test, test_most_ms(m), 30U);
 }
 
+static struct drwa_up_flow *test_flow(struct kunit *test, struct test_modem *m, u32 key)
+{
+	struct drwa_up_flow *f, *found = NULL;
+
+	for (f = m->law.flow; f < m->law.flow + DRWA_UP_FLOWS; f++)
+		if (f->used && f->key == key)
+			found = f;
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, found);
+	return found;
+}
+
+/* In a DRAIN nobody met more than a packet and a grant, and one met two packets. */
+static void no_other_path(struct kunit *test)
+{
+	struct test_modem *m = test_modem(test);
+	struct drwa_up_flow *probes;
+	u32 jumps;
+
+	m->rate_byte_ms = 125;
+	test_run(m, 8 * TEST_SECOND_US);
+	jumps = m->law.jumps;
+	probes = test_flow(test, m, TEST_PROBES);
+	drwa_up_release(&m->law, TEST_QUERY, m->now_us);
+	drwa_up_mark(&m->law, TEST_PROBES, DRWA_UP_EXACT, ++m->queries, m->now_us);
+	m->law.phase = DRWA_UP_DRAIN;
+	m->law.deep = 1;
+	m->law.drain_emptied = 1;
+	m->law.drain_from_us = m->now_us - TEST_SECOND_US;
+	m->law.clock = 0;
+	probes->drain_us = U32_MAX;
+	test_flow(test, m, TEST_UPLOAD)->drain_us = 25 * TEST_MS;
+	m->now_us += probes->rtt_min_us + 16 * TEST_MS;
+	drwa_up_answer(&m->law, TEST_PROBES, m->queries, NULL, m->now_us);
+	KUNIT_EXPECT_EQ(test, m->law.phase, DRWA_UP_HOLD);
+	KUNIT_EXPECT_EQ(test, m->law.jumps, jumps);
+}
+
 static void silent_radio(struct kunit *test)
 {
 	struct test_modem *m = test_modem(test);
@@ -234,6 +271,19 @@ static void silent_radio(struct kunit *test)
 	test_run(m, 2 * TEST_SECOND_US);
 	KUNIT_EXPECT_GE(test, test_use(m, 5 * TEST_SECOND_US), 90U);
 	KUNIT_EXPECT_EQ(test, m->law.opened, 0U);
+}
+
+/* What has left since it closed opens it no more. */
+static void closed_before(struct kunit *test)
+{
+	struct test_modem *m = test_modem(test);
+	u32 wait_us;
+
+	test_run(m, 5 * TEST_SECOND_US);
+	m->law.closed = 1;
+	m->law.closed_us = m->now_us;
+	m->law.closed_released = m->law.crossed - TEST_PACKET;
+	KUNIT_EXPECT_LE(test, drwa_up_room(&m->law, m->now_us, &wait_us), 100 * TEST_PACKET);
 }
 
 /* At once where nobody is asked, within a second where TCP is, and it closes again. */
@@ -404,7 +454,9 @@ static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(full_and_short),
 	KUNIT_CASE(slower_link),
 	KUNIT_CASE(another_path),
+	KUNIT_CASE(no_other_path),
 	KUNIT_CASE(silent_radio),
+	KUNIT_CASE(closed_before),
 	KUNIT_CASE(nobody_answers),
 	KUNIT_CASE(queries_are_enough),
 	KUNIT_CASE(servers_lie),
