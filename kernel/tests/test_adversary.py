@@ -42,15 +42,16 @@ def weaker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
-    """Whoever believes what another one says of its queue can be made slow."""
+    """Whoever takes another one's path for its own can be made slow."""
     law = weaker.read_text()
     for told, lie in (
-        ("WRITE_ONCE(l->target_us, target_us);", "WRITE_ONCE(l->target_us, d->rtt_us);"),
-        ("d->phase = DRWA_GAUGE;", "d->base_us -= l->target_us;\n\t\t\td->phase = DRWA_GAUGE;"),
+        ("if (d->phase == DRWA_HOLD && used) {", "if (d->phase == DRWA_HOLD || used) {"),
+        ("d->rtt_min_us + target_us) +", "min(d->rtt_min_us, 4 * target_us) + target_us) +"),
     ):
         assert law.count(told) == 1
         law = law.replace(told, lie)
     weaker.write_text(law)
-    fetch = adversary.HARMS[0]
-    results = (adversary.search(fetch, 150, SEED + i, shrink=False) for i in range(10))
-    assert any(result.found and result.harm > fetch.most for result in results)
+    bulk = adversary.HARMS[2]
+    # Most searches find it; what each tries depends on which modules Hypothesis sees.
+    results = (adversary.search(bulk, 60, SEED + i, shrink=False) for i in range(10))
+    assert any(result.found and result.harm > bulk.most for result in results)
