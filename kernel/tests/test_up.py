@@ -377,7 +377,7 @@ def beside_download(queue_ms: int, uploads: int) -> model.Result:
     )
 
 
-@pytest.mark.parametrize(("queue_ms", "part"), [(100, 0.93), (300, 0.72), (1000, 0.5)])
+@pytest.mark.parametrize(("queue_ms", "part"), [(100, 0.93), (300, 0.75), (1000, 0.5)])
 @pytest.mark.parametrize("uploads", [1, 2])
 def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, uploads: int) -> None:
     """It grows to that and goes, every four seconds, and was there before the upload began; probes,
@@ -390,7 +390,7 @@ def test_a_downloads_queue_is_not_the_uplinks(queue_ms: int, part: float, upload
 
 @pytest.mark.parametrize(
     ("queue_ms", "uploads", "part"),
-    [(1900, 2, 0.4), (1900, 3, 0.32), (2500, 1, 0.15), (2500, 2, 0.4), (2500, 3, 0.3)],
+    [(1900, 2, 0.4), (1900, 3, 0.35), (2500, 1, 0.15), (2500, 2, 0.4), (2500, 3, 0.3)],
 )
 def test_a_downloads_queue_of_seconds_stops_no_uploads(
     queue_ms: int, uploads: int, part: float
@@ -400,28 +400,6 @@ def test_a_downloads_queue_of_seconds_stops_no_uploads(
     run = beside_download(queue_ms, uploads)
     assert run.use > part
     assert run.mean_queue_us < 150_000
-
-
-def test_beside_a_download_nothing_waits_for_a_better_rate() -> None:
-    """On a link that varies what keeps the modem busy is half of the queue."""
-    opportunities = ltelink.opportunities(1, MINUTE_S)
-    beside = {"down_bps": 10_000_000, "down_queue_us": 5000}
-    alone, run = (
-        model.run(opportunities=opportunities, seconds=MINUTE_S, **options)  # type: ignore[arg-type]
-        for options in ({}, beside)
-    )
-    assert run.mean_queue_us < 0.6 * alone.mean_queue_us
-    assert run.rtt_ms(0.95, SETTLED) < 0.8 * alone.rtt_ms(0.95, SETTLED)
-    assert run.use > 0.8 * alone.use
-
-
-def test_answers_to_queries_are_no_download() -> None:
-    """Sixty a second are a tenth of what a slow uplink carries."""
-    kbps = (800, 200)
-    events = [Event(500_000 * i, kbps[i % 2] * 1000) for i in range(1, 2 * MINUTE_S)]
-    options = {"base_rtt_us": 150_000, "rate_bps": 800_000, "events": events, "seconds": MINUTE_S}
-    run = model.run([PROBES] * 3 + [Flow()], **options)  # type: ignore[arg-type]
-    assert run.use > 0.85
 
 
 def test_lost_packets_close_nothing() -> None:

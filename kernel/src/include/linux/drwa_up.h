@@ -157,7 +157,6 @@ struct drwa_up_point {
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
  * @drain_emptied: all that has left, and @drain_from_us is set
- * @beside:	a download is
  * @blind:	OPEN may have left a queue that the flows take for their paths
  * @point:	the last of them
  * @flow:	who answers
@@ -205,7 +204,6 @@ struct drwa_up {
 		refused:1,
 		clock:1,
 		drain_emptied:1,
-		beside:1,
 		blind:1,
 		held:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];

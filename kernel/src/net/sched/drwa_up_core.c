@@ -8,8 +8,7 @@
  * connection and protocol. So packets that will be answered are marks, which
  * remember what had been released, and the gate hands over no more while
  *
- *	released - crossed >= rate * (age + target) + 2 * dev * rtt	alone
- *	                      rate * (age + target) - dev * back	beside a download
+ *	released - crossed >= rate * (age + target) + 2 * dev * rtt - dev * back
  *
  *	crossed	what was released with the newest mark that was answered
  *	age	how old that news is by now: rtt + back, and the time since then
@@ -21,9 +20,7 @@
  *
  * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
  * a steady link dev is nothing, and target is all that waits. On one that varies
- * the modem would run dry whenever more leaves than an age ago, which costs the upload
- * some percent, and what would prevent it costs who waits for an answer a longer queue.
- * So beside a download, be it a page, the modem may run dry. For each age without
+ * the modem would run dry whenever more leaves than an age ago. For each age without
  * a queue, target is taken once more, at most as much as an age: START's doubling.
  *
  * How late a mark came to the far end, beyond its flow's best, is the queue that
@@ -378,10 +375,10 @@ static void up_check_clock(struct drwa_up_flow *f, u32 fall_us, u32 now_us)
 		f->aside = 1;
 }
 
-/* Has more come since this mark than the answers to an upload, or to a few queries, are? */
+/* Has more come since this mark than the answers to an upload are? */
 static bool up_beside_download(const struct drwa_up *u, const struct drwa_up_mark *m)
 {
-	return u->came - m->came > max_t(u32, (u->released - m->first) / 16, UP_FLOOR);
+	return u->came - m->came > (u->released - m->first) / 16;
 }
 
 /**
@@ -750,8 +747,7 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	u->answered_us = now_us;
 	u->age_us = max_t(s32, now_us - last.us - late_us, UP_TICK_US);
 	u->back_us = 0;
-	u->beside = up_beside_download(u, &last);
-	if (u->beside && u->age_us > f->rtt_min_us)
+	if (up_beside_download(u, &last) && u->age_us > f->rtt_min_us)
 		u->back_us = u->age_us - f->rtt_min_us;
 	u->delay_us = late_us;
 	if (late_us <= up_noise(u))
@@ -828,12 +824,10 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
-		wnd = up_bytes(u->rate, age_us + u->more_us);
 		/* What left that long ago may be more than leaves now. */
-		if (u->beside)
-			wnd -= up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
-		else
-			wnd += up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us));
+		wnd = up_bytes(u->rate, age_us + u->more_us) +
+		      up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us)) -
+		      up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (!u->closed)
