@@ -402,6 +402,71 @@ def test_a_downloads_queue_of_seconds_stops_no_uploads(
     assert run.mean_queue_us < 150_000
 
 
+@pytest.mark.parametrize(("uploads", "part"), [(1, 0.93), (4, 0.92)])
+def test_a_dry_modems_time_is_not_the_links(uploads: int, part: float) -> None:
+    """News come together, every 20 ms, and a download's queue comes and goes."""
+    run = model.run(
+        [PROBES, *[Flow()] * uploads],
+        down_bps=10_000_000,
+        down_queue_us=100_000,
+        burst_us=20_000,
+        seconds=MINUTE_S,
+    )
+    assert run.use > part
+    assert run.mean_queue_us < 40_000
+
+
+def test_beside_a_download_nothing_waits_for_a_better_rate() -> None:
+    """On a link that varies what keeps the modem busy is half of the queue."""
+    opportunities = ltelink.opportunities(1, MINUTE_S)
+    beside = {"down_bps": 10_000_000, "down_queue_us": 5000}
+    alone, run = (
+        model.run(opportunities=opportunities, seconds=MINUTE_S, **options)  # type: ignore[arg-type]
+        for options in ({}, beside)
+    )
+    assert run.mean_queue_us < 0.7 * alone.mean_queue_us
+    assert run.rtt_ms(0.95, SETTLED) < 0.85 * alone.rtt_ms(0.95, SETTLED)
+    assert run.use > 0.85 * alone.use
+
+
+def test_answers_to_queries_are_no_download() -> None:
+    """Sixty a second are a tenth of what a slow uplink carries."""
+    kbps = (800, 200)
+    events = [Event(500_000 * i, kbps[i % 2] * 1000) for i in range(1, 2 * MINUTE_S)]
+    options = {"base_rtt_us": 150_000, "rate_bps": 800_000, "events": events, "seconds": MINUTE_S}
+    run = model.run([PROBES] * 3 + [Flow()], **options)  # type: ignore[arg-type]
+    assert run.use > 0.85
+
+
+def beside_quic(queue_ms: int, server: int = model.HONEST, drift_ppm: int = 0) -> model.Result:
+    """Probes without a clock, an upload without marks, and a download whose queue they meet."""
+    download = Flow(model.DOWNLOAD, server, start_us=0, drift_ppm=drift_ppm)
+    return model.run(
+        [PROBES, Flow(server=model.SILENT), download],
+        down_bps=10_000_000,
+        down_queue_us=queue_ms * 1000,
+        seconds=MINUTE_S,
+    )
+
+
+@pytest.mark.parametrize("queue_ms", [20, 50, 100])
+def test_a_downloads_clock_tells_of_its_queue(queue_ms: int) -> None:
+    run, without = beside_quic(queue_ms), beside_quic(queue_ms, model.NO_CLOCK)
+    assert run.use > 0.9
+    assert run.mean_queue_us < 40_000
+    assert run.mean_queue_us < 0.5 * without.mean_queue_us
+
+
+@pytest.mark.parametrize("queue_ms", [20, 50, 100])
+@pytest.mark.parametrize("drift_ppm", [-500_000, -15_000, -100, 100])
+def test_a_downloads_clock_that_lags_opens_nothing(queue_ms: int, drift_ppm: int) -> None:
+    """One that lags by 65 ms in four seconds is none; below, by no more than that in twice the
+    time."""
+    run = beside_quic(queue_ms, drift_ppm=drift_ppm)
+    assert run.use > 0.8
+    assert run.mean_queue_us < 140_000
+
+
 def test_lost_packets_close_nothing() -> None:
     run = model.run(loss_ppm=100_000)
     assert run.use > 0.93

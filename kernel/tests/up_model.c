@@ -30,7 +30,8 @@
 /* Who holds the modem's queue */
 enum gate { GATE_LAW, GATE_OCCUPANCY, GATE_NONE };
 
-enum kind { KIND_UPLOAD, KIND_QUERY };
+/* A download is asked for once, and its segments come at @down_bps, with a clock. */
+enum kind { KIND_UPLOAD, KIND_QUERY, KIND_DOWNLOAD };
 
 /* What a server's clock tells, and how it answers */
 enum server {
@@ -74,6 +75,7 @@ struct up_config {
 	s64 firmware_bytes;
 	s64 loss_ppm;
 	s64 fade_us;		/* of each half second, in which nothing comes back */
+	s64 burst_us;		/* answers come back together, once in that time */
 	s64 down_bps;		/* of a download beside the rest */
 	s64 down_queue_us;	/* its queue, which grows to that and goes in turn */
 	s64 clock_us;		/* at the start */
@@ -173,6 +175,8 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 	if (f->server == SERVER_DEAD)
 		return;
 	at_us = arrived_us + back_us + down_queue_us(arrived_us);
+	if (m.c->burst_us)
+		at_us = (at_us / m.c->burst_us + 1) * m.c->burst_us;
 	if (at_us % 500000 < m.c->fade_us)
 		at_us += m.c->fade_us - at_us % 500000;
 	if (f->server == SERVER_LATE && phase < 1000000)
@@ -185,7 +189,7 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 	*a = (struct answer){
 		.at_us = at_us, .sent_us = sent_us, .end = end,
 		.clock_us = server_clock(f, claimed_us), .flow = flow,
-		.clock = f->server != SERVER_NO_CLOCK && f->kind == KIND_UPLOAD,
+		.clock = f->server != SERVER_NO_CLOCK && f->kind != KIND_QUERY,
 	};
 }
 
@@ -210,6 +214,24 @@ static void hear(void)
 				       a.clock ? &a.clock_us : NULL, law_now());
 	}
 	m.answer_tail = kept;
+}
+
+/* A download's segments, and when they left, as their server's clock has it */
+static void come(void)
+{
+	s64 left_us = m.now - m.down_us - down_queue_us(m.now);
+	u32 clock_us;
+	int i;
+
+	drwa_up_heard(&m.law, m.c->down_bps / 8 * STEP_US / 1000000);
+	for (i = 0; i < m.c->flows; i++) {
+		if (m.f[i].kind != KIND_DOWNLOAD || !m.flow[i].sent)
+			continue;
+		clock_us = server_clock(&m.f[i], left_us);
+		drwa_up_answer(&m.law, 1000 + i, 0,
+			       m.f[i].server == SERVER_NO_CLOCK ? NULL : &clock_us,
+			       law_now());
+	}
 }
 
 static void arrive(const struct packet *p)
@@ -285,6 +307,8 @@ static void send(s64 recent_bytes)
 	for (i = 0; i < m.c->flows; i++) {
 		struct flow *flow = &m.flow[i];
 
+		if (m.f[i].kind == KIND_DOWNLOAD && active(i) && !flow->sent)
+			enqueue(i, QUERY_BYTES, ++flow->sent);
 		if (m.f[i].kind != KIND_QUERY || !active(i) || m.now < flow->next_us)
 			continue;
 		flow->next_us = m.now + m.f[i].interval_us;
@@ -378,7 +402,7 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 			}
 		}
 		if (m.now % 500000 >= c->fade_us)
-			drwa_up_heard(&m.law, c->down_bps / 8 * STEP_US / 1000000);
+			come();
 		hear();
 		send(r->crossed_bytes - *slot);
 		*slot = r->crossed_bytes;

@@ -11,7 +11,7 @@ from pathlib import Path
 import builds
 
 LAW, OCCUPANCY, NONE = 0, 1, 2
-UPLOAD, QUERY = 0, 1
+UPLOAD, QUERY, DOWNLOAD = 0, 1, 2
 HONEST, NO_CLOCK, SILENT, DEAD, EARLY_CLOCK, LATE_CLOCK, EARLY, LATE = range(8)
 START, HOLD, DRAIN, OPEN = range(4)
 U32 = 1 << 32
@@ -52,6 +52,7 @@ class _Config(ctypes.Structure):
                 "firmware_bytes",
                 "loss_ppm",
                 "fade_us",
+                "burst_us",
                 "down_bps",
                 "down_queue_us",
                 "clock_us",
@@ -103,7 +104,8 @@ class _Result(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Flow:
-    """An upload that always has something to send, or queries at intervals; times in us."""
+    """An upload that always has something to send, queries at intervals, or who sends what comes
+    at down_bps; times in us."""
 
     kind: int = UPLOAD
     server: int = HONEST
@@ -171,6 +173,7 @@ def run(
     gate: int = LAW,
     loss_ppm: int = 0,
     fade_us: int = 0,
+    burst_us: int = 0,
     down_bps: int = 0,
     down_queue_us: int = 0,
     firmware_bytes: int = FIRMWARE_BYTES,
@@ -192,6 +195,7 @@ def run(
         firmware_bytes=firmware_bytes,
         loss_ppm=loss_ppm,
         fade_us=fade_us,
+        burst_us=burst_us,
         down_bps=down_bps,
         down_queue_us=down_queue_us,
         clock_us=clock_us,

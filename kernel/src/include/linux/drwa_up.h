@@ -30,7 +30,7 @@ enum drwa_up_kind {
 /**
  * struct drwa_up_mark - a packet that will be answered
  * @end:	what an answer to it says
- * @first:	bytes that the modem had been handed with the first of its packets
+ * @before:	bytes that the modem had been handed before the first of its packets
  * @released:	the same with the last one
  * @came:	bytes that had come from the network then
  * @us:		when the first was handed over
@@ -39,7 +39,7 @@ enum drwa_up_kind {
  */
 struct drwa_up_mark {
 	u32	end;
-	u32	first;
+	u32	before;
 	u32	released;
 	u32	came;
 	u32	us;
@@ -59,6 +59,9 @@ struct drwa_up_mark {
  * @period_us:	since when @fallen_us counts, or since when it is aside
  * @fallen_us:	how much @base_us has fallen
  * @seen_us:	when it last met no queue
+ * @down_base_us: least delay from the far end, our clock less its, of this period and the last
+ * @down_next_us: of this period
+ * @down_from_us: when that began
  * @head:	oldest mark
  * @tail:	newest mark
  * @waiting:	its marks
@@ -73,6 +76,9 @@ struct drwa_up_mark {
  * @doubters:	and by somebody else
  * @shared:	its bases may be a queue's: no DRWA_UP_DRAIN since it began
  * @early:	what it answers had not arrived yet, say others
+ * @bounded:	its clock has just claimed less than there was
+ * @down:	periods that @down_base_us is of, two at most
+ * @down_sure:	it is no queue's that stays, nor of a clock that lags
  */
 struct drwa_up_flow {
 	u32	key;
@@ -85,6 +91,9 @@ struct drwa_up_flow {
 	u32	period_us;
 	u32	fallen_us;
 	u32	seen_us;
+	u32	down_base_us;
+	u32	down_next_us;
+	u32	down_from_us;
 	u16	head;
 	u16	tail;
 	u16	waiting;
@@ -99,17 +108,24 @@ struct drwa_up_flow {
 		early:1,
 		doubters:1,
 		shared:1;
+	u8	bounded:1,
+		down:2,
+		down_sure:1;
 };
 
 /**
  * struct drwa_up_point - what had reached the far end by then
  * @us:		local clock, as if the way took nothing
  * @crossed:	bytes
+ * @busy_us:	what of the time the link had something to do
+ * @busy:	bytes that crossed in that
  * @by:		flow that said so
  */
 struct drwa_up_point {
 	u32	us;
 	u32	crossed;
+	u32	busy_us;
+	u32	busy;
 	u32	by;
 };
 
@@ -117,6 +133,7 @@ struct drwa_up_point {
  * struct drwa_up - one modem queue
  * @target_us:	what may wait there
  * @released:	bytes that the modem was handed
+ * @before:	the same without the last packet
  * @crossed:	of these, what has left, for what came after was answered
  * @crossed_us:	when that reached the far end, as if the way took nothing
  * @answered_us: when that was heard
@@ -128,6 +145,8 @@ struct drwa_up_point {
  * @age_us:	how old they are: RTT without the queue
  * @back_us:	what they waited on their way back, behind a download
  * @delay_us:	queue that they tell of
+ * @busy_us:	how long it had something to do
+ * @busy:	bytes that crossed in that
  * @empty_us:	when the last mark that met none there was handed over
  * @more_us:	what HOLD hands over beyond an age's
  * @rate:	what leaves, bytes per 2^20 us
@@ -136,6 +155,8 @@ struct drwa_up_point {
  * @dev:	average change of that
  * @last_us:	when @last was measured
  * @came:	bytes that came from there
+ * @down_us:	a queue on the way down
+ * @down_at_us:	when that was told
  * @clock_us:	when a flow with a clock was last answered
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
@@ -156,6 +177,8 @@ struct drwa_up_point {
  * @refused:	something was held back since @snap_us
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
+ * @beside:	a download is
+ * @down:	@down_at_us is set
  * @drain_emptied: all that has left, and @drain_from_us is set
  * @blind:	OPEN may have left a queue that the flows take for their paths
  * @point:	the last of them
@@ -165,6 +188,7 @@ struct drwa_up_point {
 struct drwa_up {
 	u32	target_us;
 	u32	released;
+	u32	before;
 	u32	crossed;
 	u32	crossed_us;
 	u32	answered_us;
@@ -176,6 +200,8 @@ struct drwa_up {
 	u32	age_us;
 	u32	back_us;
 	u32	delay_us;
+	u32	busy_us;
+	u32	busy;
 	u32	empty_us;
 	u32	more_us;
 	u32	rate;
@@ -184,6 +210,8 @@ struct drwa_up {
 	u32	dev;
 	u32	last_us;
 	u32	came;
+	u32	down_us;
+	u32	down_at_us;
 	u32	clock_us;
 	u32	clock_late_us;
 	u32	drain_from_us;
@@ -203,6 +231,8 @@ struct drwa_up {
 		closed:1,
 		refused:1,
 		clock:1,
+		beside:1,
+		down:1,
 		drain_emptied:1,
 		blind:1,
 		held:1;

@@ -8,25 +8,34 @@
  * connection and protocol. So packets that will be answered are marks, which
  * remember what had been released, and the gate hands over no more while
  *
- *	released - crossed >= rate * (age + target) + 2 * dev * rtt - dev * back
+ *	released - crossed >= rate * (age + target) + 2 * dev * rtt	alone
+ *			      rate * (age + target) - dev * back	beside a download
  *
  *	crossed	what was released with the newest mark that was answered
  *	age	how old that news is by now: rtt + back, and the time since then
  *	rtt	the path's, without any queue
  *	back	how long it waited on its way back, in a download's queue
- *	rate	what left, per time, over 2^17 us and one age
+ *	rate	what left, per time in which something was there, over 2^17 us and one age
  *	dev	how much that changes from one age to the next, its mean
  *	target	the queue to keep
  *
  * which is FAST TCP's window, and the deviation of net/ipv4/tcp_drwa_core.c: on
  * a steady link dev is nothing, and target is all that waits. On one that varies
- * the modem would run dry whenever more leaves than an age ago. For each age without
- * a queue, target is taken once more, at most as much as an age: START's doubling.
+ * the modem would run dry whenever more leaves than an age ago, which costs the upload
+ * some percent. What prevents it costs who waits for an answer a longer queue, so it is
+ * for uploads alone. For each age without a queue, target is taken once more, at most as
+ * much as an age: START's doubling.
+ *
+ * News come in bursts, and so does what they let go: the modem is dry, then has a queue,
+ * and what left in both says less than the link carries. So time counts from when what
+ * came before a mark should have left to when the mark was handed over, and to its grant,
+ * for none of the link's.
  *
  * How late a mark came to the far end, beyond its flow's best, is the queue that
  * it met. The far end's clock tells, in TSval (RFC 7323), which no queue on the
- * way back disturbs. Without that clock it is RTT less the least RTT, which takes
- * the downlink's queue for its own.
+ * way back disturbs. Without that clock it is RTT less the least RTT, and less what a
+ * download's segments waited, as their clock tells; without a clock in them as well, the
+ * downlink's queue is taken for the uplink's.
  *
  *	     a queue stays           no mark met an empty queue for 2^22 us
  *	START ------------> HOLD <--> DRAIN
@@ -174,6 +183,7 @@ static u32 up_bytes(u64 rate, u32 us)
  */
 void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us)
 {
+	u->before = u->released;
 	u->released += bytes;
 	/* What is answered is known of by then. */
 	if (now_us - u->snap_us < (1 << UP_TRICKLE_SHIFT) + u->age_us)
@@ -296,8 +306,8 @@ void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		f->end = end;
 		/* What crosses within a tick needs one mark, and there are few. */
 		if (m->flow == f - u->flow && now_us - m->us < UP_TICK_US &&
-		    u->released - m->first < max(u->mean >> UP_TICK_SHIFT,
-						 (u->released - u->crossed) / 64)) {
+		    u->before - m->before < max(u->mean >> UP_TICK_SHIFT,
+						(u->released - u->crossed) / 64)) {
 			m->end = end;
 			m->released = u->released;
 			return;
@@ -313,7 +323,7 @@ void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		up_drop_oldest(u, f);
 	f->waiting++;
 	*m = (struct drwa_up_mark){
-		.end = end, .first = u->released, .released = u->released,
+		.end = end, .before = u->before, .released = u->released,
 		.came = u->came, .us = now_us, .next = UP_NONE, .flow = f - u->flow,
 	};
 	if (f->head == UP_NONE)
@@ -375,10 +385,55 @@ static void up_check_clock(struct drwa_up_flow *f, u32 fall_us, u32 now_us)
 		f->aside = 1;
 }
 
-/* Has more come since this mark than the answers to an upload are? */
+/* Has more come since this mark than the answers to an upload, or to a few queries, are? */
 static bool up_beside_download(const struct drwa_up *u, const struct drwa_up_mark *m)
 {
-	return u->came - m->came > (u->released - m->first) / 16;
+	return u->came - m->came > max_t(u32, (u->released - m->before) / 16, UP_FLOOR);
+}
+
+/* What waits on the way down, as a far end tells that stamps what it sends. A download
+ * that is governed has no queue once in a period, tcp_drwa_core.c's DRAIN; one that never
+ * ends would only hide what comes on top, and a clock that lags looks like it.
+ */
+static void up_way_down(struct drwa_up *u, struct drwa_up_flow *f, u32 clock_us, u32 now_us)
+{
+	u32 x = now_us - clock_us;
+
+	if (!f->down || now_us - f->down_from_us > UP_OLD_US) {
+		f->down_sure = f->down > 1 &&
+			       f->down_next_us - f->down_base_us < UP_JITTER_US;
+		f->down_base_us = f->down ? f->down_next_us : x;
+		f->down_next_us = x;
+		f->down_from_us = now_us;
+		f->down = min(f->down + 1, 2);
+	}
+	if (before_us(x, f->down_next_us))
+		f->down_next_us = x;
+	if (before_us(x, f->down_base_us))
+		f->down_base_us = x;
+	if (!f->down_sure)
+		return;
+	u->down = 1;
+	u->down_us = x - f->down_base_us;
+	u->down_at_us = now_us;
+}
+
+/* Is that less than there was? Without a download nothing waits on the way back. */
+static bool up_claims_less(const struct drwa_up *u, const struct drwa_up_mark *m,
+			   u32 claim_us, u32 late_us, u32 least_us)
+{
+	return claim_us + up_noise(u) < (up_beside_download(u, m) ? least_us : late_us);
+}
+
+/* Has a clock just told of the queue on the way up? */
+static bool up_told_up(const struct drwa_up *u, u32 rtt_us, u32 now_us)
+{
+	return u->clock && now_us - u->clock_us < (1 << UP_TRICKLE_SHIFT) + rtt_us;
+}
+
+static bool up_told_down(const struct drwa_up *u, u32 now_us)
+{
+	return u->down && now_us - u->down_at_us < (1 << UP_TRICKLE_SHIFT);
 }
 
 /**
@@ -400,6 +455,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 {
 	u32 rtt = now_us - m->us, known = 0, late, back_us, x;
 
+	f->bounded = 0;
 	if (u->answered && now_us - u->answered_us < UP_OPEN_US)
 		known = u->delay_us;
 	if (!f->answered) {
@@ -426,9 +482,13 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		f->fallen_us = 0;
 	}
 	if (!clock_us || f->aside) {
-		/* Somebody with a clock has just told how much of it is the uplink's. */
-		if (u->clock && now_us - u->clock_us < (1 << UP_TRICKLE_SHIFT) + rtt)
+		/* Somebody with a clock has just told how much of it is the uplink's, or is not. */
+		if (up_told_up(u, rtt, now_us)) {
+			f->bounded = up_claims_less(u, m, u->clock_late_us, late, *least_us);
 			late = max(min(late, u->clock_late_us), *least_us);
+		} else if (up_told_down(u, now_us)) {
+			late = max(late - min(late, u->down_us), *least_us);
+		}
 		return late;
 	}
 	x = *clock_us - m->us;
@@ -456,6 +516,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 	/* Both ways together are no later than our own clock says, if no download's queue
 	 * was on the way back when they were at their best.
 	 */
+	f->bounded = up_claims_less(u, m, x - f->base_us, late, *least_us);
 	late += 2 * UP_TICK_US;
 	if (up_beside_download(u, m))
 		late = U32_MAX;
@@ -469,6 +530,11 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 	return late;
 }
 
+static u32 up_per_time(u32 bytes, u32 us)
+{
+	return min_t(u64, UP_RATE_MAX, div_u64((u64)bytes << UP_RATE_SHIFT, us));
+}
+
 /* What left in the last @span_us, per time; 0: not known */
 static u32 up_rate_over(const struct drwa_up *u, u32 span_us)
 {
@@ -479,11 +545,55 @@ static u32 up_rate_over(const struct drwa_up *u, u32 span_us)
 		p = &u->point[(u->points - i) % DRWA_UP_POINTS];
 		us = u->crossed_us - p->us;
 		if (us >= span_us)
-			return min_t(u64, UP_RATE_MAX,
-				     div_u64((u64)(u->crossed - p->crossed) <<
-					     UP_RATE_SHIFT, us));
+			return up_per_time(u->crossed - p->crossed, us);
 	}
 	return 0;
+}
+
+/* The same, but per time that the link had something to do, half of it at least; no link
+ * carries less than what left. START doubles what left.
+ */
+static u32 up_busy_rate(const struct drwa_up *u, u32 span_us)
+{
+	const struct drwa_up_point *p;
+	u32 i, us;
+
+	if (u->phase == DRWA_UP_START)
+		return up_rate_over(u, span_us);
+	for (i = 1; i <= DRWA_UP_POINTS && i <= u->points; i++) {
+		p = &u->point[(u->points - i) % DRWA_UP_POINTS];
+		us = u->busy_us - p->busy_us;
+		if (u->crossed_us - p->us >= span_us && us >= span_us / 2)
+			return max(up_per_time(u->busy - p->busy, us),
+				   up_rate_over(u, span_us));
+	}
+	return up_rate_over(u, span_us);
+}
+
+/* When all that was handed over before this mark had left, and it was not there yet, the
+ * link had nothing to do, nor until its grant came. What took longer than that says
+ * against the link, as in an outage. Who claims that nothing waited does not tell.
+ */
+static void up_busy(struct drwa_up *u, const struct drwa_up_flow *f,
+		    const struct drwa_up_mark *m, u32 at_us)
+{
+	s32 ahead = m->before - u->crossed;
+	/* A clock's tick makes what left seem to have left that much earlier. */
+	u32 dry_us = u->crossed_us + UP_TICK_US, granted_us;
+
+	if (!u->answered)
+		return;
+	if (ahead > 0 && u->rate)
+		dry_us += min_t(u64, UP_OPEN_US,
+				div_u64((u64)ahead << UP_RATE_SHIFT, u->rate));
+	if (f->bounded || !before_us(dry_us, m->us)) {
+		u->busy_us += at_us - u->crossed_us;
+		u->busy += m->released - u->crossed;
+		return;
+	}
+	granted_us = m->us + UP_WAIT_US + up_noise(u);
+	if (before_us(granted_us, at_us))
+		u->busy_us += at_us - granted_us;
 }
 
 /* Measures from now on; what is known holds until then. */
@@ -509,11 +619,11 @@ static void up_rates(struct drwa_up *u)
 		u->more_us = u->target_us;
 	if (n && u->crossed_us - u->point[(n - 1) % DRWA_UP_POINTS].us < span_us / 32)
 		return;
-	rate = up_rate_over(u, span_us);
+	rate = full ? up_busy_rate(u, span_us) : up_rate_over(u, span_us);
 	if (rate && (full || rate > u->rate))
 		u->rate = rate;
 	if (u->crossed_us - u->last_us >= u->age_us) {
-		rate = up_rate_over(u, u->age_us);
+		rate = full ? up_busy_rate(u, u->age_us) : up_rate_over(u, u->age_us);
 		if (rate && (full || rate > u->last)) {
 			change = rate > u->last ? rate - u->last : u->last - rate;
 			/* A packet more or less is no change. */
@@ -532,7 +642,8 @@ static void up_rates(struct drwa_up *u)
 		u->last_us = u->crossed_us;
 	}
 	u->point[n % DRWA_UP_POINTS] = (struct drwa_up_point){
-		.us = u->crossed_us, .crossed = u->crossed, .by = u->by,
+		.us = u->crossed_us, .crossed = u->crossed, .busy_us = u->busy_us,
+		.busy = u->busy, .by = u->by,
 	};
 	u->points++;
 }
@@ -711,6 +822,8 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	struct drwa_up_mark last;
 	u32 late_us, least_us, at_us;
 
+	if (f && clock_us)
+		up_way_down(u, f, *clock_us, now_us);
 	if (!f || !up_pop(u, f, end, &last) || now_us - last.us > UP_FORGET_US)
 		return false;
 	late_us = up_late(u, f, &last, clock_us, now_us, &least_us);
@@ -742,12 +855,14 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 	 */
 	if (now_us - u->answered_us > (1 << UP_TRICKLE_SHIFT) + u->age_us)
 		up_rate_anew(u, at_us);
+	up_busy(u, f, &last, at_us);
 	u->crossed = last.released;
 	u->crossed_us = at_us;
 	u->answered_us = now_us;
 	u->age_us = max_t(s32, now_us - last.us - late_us, UP_TICK_US);
 	u->back_us = 0;
-	if (up_beside_download(u, &last) && u->age_us > f->rtt_min_us)
+	u->beside = up_beside_download(u, &last);
+	if (u->beside && u->age_us > f->rtt_min_us)
 		u->back_us = u->age_us - f->rtt_min_us;
 	u->delay_us = late_us;
 	if (late_us <= up_noise(u))
@@ -779,8 +894,8 @@ bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		u->phase = DRWA_UP_START;
 		u->blind = 1;
 	}
-	/* Before any clock is known, a download's queue would end START at next to nothing. */
-	if (!u->clock && up_beside_download(u, &last))
+	/* While no clock tells, a download's queue would end START at next to nothing. */
+	if (u->beside && !up_told_up(u, now_us - last.us, now_us) && !up_told_down(u, now_us))
 		late_us = least_us;
 	if (u->phase == DRWA_UP_START && late_us > u->target_us / 2 + up_noise(u) &&
 	    last.us - u->empty_us > u->age_us / 2) {
@@ -824,10 +939,12 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 		wnd = max_t(u32, 2 * up_bytes(u->rate, age_us + u->target_us), UP_FIRST);
 		break;
 	default:
+		wnd = up_bytes(u->rate, age_us + u->more_us);
 		/* What left that long ago may be more than leaves now. */
-		wnd = up_bytes(u->rate, age_us + u->more_us) +
-		      up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us)) -
-		      up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
+		if (u->beside)
+			wnd -= up_bytes(min(u->dev, u->rate), min(age_us, u->back_us));
+		else
+			wnd += up_bytes(2 * (u64)u->dev, min(age_us, rtt_min_us));
 	}
 	wnd = max_t(u32, wnd, u->phase == DRWA_UP_DRAIN ? UP_SEGMENT : UP_FLOOR);
 	if (!u->closed)
