@@ -438,14 +438,16 @@ def test_answers_to_queries_are_no_download() -> None:
     assert run.use > 0.9
 
 
-def beside_quic(queue_ms: int, server: int = model.HONEST, drift_ppm: int = 0) -> model.Result:
+def beside_quic(
+    queue_ms: int, server: int = model.HONEST, drift_ppm: int = 0, seconds: int = MINUTE_S
+) -> model.Result:
     """Probes without a clock, an upload without marks, and a download whose queue they meet."""
     download = Flow(model.DOWNLOAD, server, start_us=0, drift_ppm=drift_ppm)
     return model.run(
         [PROBES, Flow(server=model.SILENT), download],
         down_bps=10_000_000,
         down_queue_us=queue_ms * 1000,
-        seconds=MINUTE_S,
+        seconds=seconds,
     )
 
 
@@ -455,6 +457,14 @@ def test_a_downloads_clock_tells_of_its_queue(queue_ms: int) -> None:
     assert run.use > 0.9
     assert run.mean_queue_us < 40_000
     assert run.mean_queue_us < 0.5 * without.mean_queue_us
+
+
+@pytest.mark.parametrize("drift_ppm", [-500, 500])
+def test_a_downloads_clock_may_drift(drift_ppm: int) -> None:
+    """As much as clocks do, and minutes of that are more than a queue."""
+    run = beside_quic(50, drift_ppm=drift_ppm, seconds=4 * MINUTE_S)
+    assert run.use > 0.93
+    assert run.mean_queue_us < 40_000
 
 
 @pytest.mark.parametrize("queue_ms", [20, 50, 100])
