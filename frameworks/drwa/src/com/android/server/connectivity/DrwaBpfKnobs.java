@@ -300,23 +300,24 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     @Override
     public boolean start() {
         if (mStarted) return true;
-        final Map<Integer, Dev> devs;
+        final Set<Integer> indices;
         try {
-            devs = read(mDevs);
+            indices = readKeys(mDevs);
         } catch (ErrnoException e) {
             mLog.onError("Cannot read " + DEVS, e);
             return false;
         }
         mEntries.clear();
         mGone.clear();
-        mUnknown = new Entry(UNKNOWN_INDEX, devs.getOrDefault(UNKNOWN_INDEX, Entry.NONE));
-        devs.remove(UNKNOWN_INDEX);
-        for (Map.Entry<Integer, Dev> dev : devs.entrySet()) {
-            final String iface = mDeps.getName(dev.getKey());
-            if (iface == null) {
-                mGone.add(dev.getKey());
+        mUnknown = new Entry(UNKNOWN_INDEX, Entry.NONE);
+        for (int index : indices) {
+            final String iface = mDeps.getName(index);
+            if (index == UNKNOWN_INDEX) {
+                mUnknown = read("index " + index, index);
+            } else if (iface == null) {
+                mGone.add(index);
             } else {
-                mEntries.put(iface, new Entry(dev.getKey(), dev.getValue()));
+                remember(iface, read(iface, index));
             }
         }
         mStarted = true;
@@ -332,13 +333,19 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             mGone.add(known.mIndex);
         }
         if (index == UNKNOWN_INDEX) return Result.NO_INTERFACE;
+        final Entry entry = read(iface, index);
+        remember(iface, entry);
+        return entry.mDev == null ? Result.MAP_FAILED : Result.DONE;
+    }
+
+    /** One that cannot be read is not known, and written when it is set. */
+    private Entry read(String iface, int index) {
         try {
             final Dev dev = mDevs.getValue(new Struct.S32(index));
-            remember(iface, new Entry(index, dev == null ? Entry.NONE : dev));
-            return Result.DONE;
+            return new Entry(index, dev == null ? Entry.NONE : dev);
         } catch (ErrnoException e) {
-            remember(iface, new Entry(index, null));
-            return onError("read", iface, e);
+            onError("read", iface, e);
+            return new Entry(index, null);
         }
     }
 
@@ -429,15 +436,23 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return e.errno == E2BIG ? Result.MAP_FULL : Result.MAP_FAILED;
     }
 
-    /** All of a map. What changes meanwhile may be in it or not. */
+    /** All keys of a map. What changes meanwhile may be among them or not. */
+    private static Set<Integer> readKeys(IBpfMap<Struct.S32, ?> map) throws ErrnoException {
+        final Set<Integer> keys = new TreeSet<>();
+        Struct.S32 key = map.getFirstKey();
+        for (int i = 0; i < MAX_KEYS && key != null; i++) {
+            keys.add(key.val);
+            key = map.getNextKey(key);
+        }
+        return keys;
+    }
+
     private static <V extends Struct> Map<Integer, V> read(IBpfMap<Struct.S32, V> map)
             throws ErrnoException {
         final Map<Integer, V> entries = new TreeMap<>();
-        Struct.S32 key = map.getFirstKey();
-        for (int i = 0; i < MAX_KEYS && key != null; i++) {
-            final V value = map.getValue(key);
-            if (value != null) entries.put(key.val, value);
-            key = map.getNextKey(key);
+        for (int key : readKeys(map)) {
+            final V value = map.getValue(new Struct.S32(key));
+            if (value != null) entries.put(key, value);
         }
         return entries;
     }

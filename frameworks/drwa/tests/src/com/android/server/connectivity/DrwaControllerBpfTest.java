@@ -321,6 +321,21 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     @Test
+    public void entryThatCannotBeReadHoldsUpNoOther() {
+        mNetd.setKnob(WLAN, LAMBDA);
+        mNetd.setKnob(RMNET, LAMBDA);
+        mNetd.getDevs().put(DrwaBpfKnobs.UNKNOWN_INDEX, new DrwaBpfKnobs.Dev(100, 0));
+        mNetd.faults.put(WLAN, FakeNetd.Fault.IO_ERROR);
+        start();
+        assertEquals(
+                Set.of(mNetd.getIndex(WLAN), DrwaBpfKnobs.UNKNOWN_INDEX),
+                mNetd.getDevs().getAll().keySet());
+        mNetd.faults.clear();
+        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        assertGoverned();
+    }
+
+    @Test
     public void leftoverOfALiveNetworkIsTakenOver() {
         mNetd.setKnob(RMNET, LAMBDA);
         mNetd.setQueue(RMNET, CELL);
