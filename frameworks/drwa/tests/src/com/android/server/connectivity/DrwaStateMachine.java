@@ -710,11 +710,21 @@ public class DrwaStateMachine {
         }
     }
 
+    /**
+     * Lives of some actions alone, for with all of them each undoes what others have led to (Groce
+     * et al., Swarm Testing, ISSTA 2012).
+     */
     @Provide
     Arbitrary<List<Step>> lives() {
+        return Arbitraries.subsetOf(Action.values())
+                .ofMinSize(1)
+                .flatMap(DrwaStateMachine::livesOf);
+    }
+
+    private static Arbitrary<List<Step>> livesOf(Set<Action> actions) {
         final Arbitrary<Step> steps =
                 Combinators.combine(
-                                Arbitraries.of(Action.class),
+                                Arbitraries.of(actions),
                                 Arbitraries.integers().between(0, NETWORKS - 1),
                                 Arbitraries.integers().between(0, 11),
                                 Arbitraries.integers().between(0, (1 << NETWORKS) - 1))
