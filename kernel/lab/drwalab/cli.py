@@ -620,7 +620,12 @@ def case_run(
     json: Json = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write each case's table to FOLDER/NAME.md too."),
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Write each case's table to FOLDER/NAME.md too.",
+        ),
     ] = None,
     means: Annotated[
         Path | None,
@@ -639,8 +644,6 @@ def case_run(
         _check_json(json)
         if means is not None and (problem := output.check_writable(means)):
             raise SpecError(f"--means: {problem}")
-        if record and not record.is_dir():
-            raise SpecError(f"--record: {record} is no folder")
         pool.find_kernels([each for case in chosen for each in case.specs])
         for case in chosen:
             for reason in case.skipped:

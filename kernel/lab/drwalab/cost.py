@@ -19,7 +19,6 @@ from rich.console import Console
 from drwalab import errors, guest, kernels, machine, output
 from drwalab.kernels import KernelMissing
 from drwalab.sources import read_lines
-from drwalab.spec import SpecError
 
 # BPF_COMPLEXITY_LIMIT_INSNS
 VERIFIER_LIMIT = 1_000_000
@@ -133,14 +132,18 @@ def cost(
         str, typer.Option(metavar="LINE", help="Kernel line of the emulated machine.")
     ] = "6.12",
     record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write FOLDER/cost.md too.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Write FOLDER/cost.md too.",
+        ),
     ] = None,
 ) -> None:
     """Count instructions per segment with the series, the BPF programs and the uplink's gate."""
     console = Console(stderr=True)
     with errors.reported():
-        if record and not record.is_dir():
-            raise SpecError(f"--record: {record} is no folder")
         with console.status("") as status:
             progress = kernels.Progress(console, status)
             said = machine.run(kernel, "cost", 0, progress)

@@ -27,8 +27,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from drwalab import cases, errors, network, output
-from drwalab.spec import SpecError
 from drwalab.traces import OPPORTUNITY_BYTES, Trace
+from drwalab.uplink_targets import P95_BEYOND_BOUND_MS, UPLOAD_OF_BOUND
 
 CASE = "u02-recorded"
 AGES_MS = (50, 100, 150)
@@ -39,9 +39,6 @@ DEVIATIONS = (-1, 0, 1, 2)
 DEV_SHIFT = 4
 FIRST_PACKETS = 10
 LEAST_PACKETS = 2
-# What the campaign asks of the gate (uplink_targets.py, row 2)
-PART_OF_BOUND = 0.95
-BEYOND_BOUND_MS = 20
 # Labgate's: the rate of its bound, over so long
 BOUND_SPAN_MS = 100
 # Probes until then, and those that the run's end leaves unanswered, do not count.
@@ -146,8 +143,8 @@ def best(trace: Trace, age_ms: int, grant_ms: int, duration_ms: int) -> Row:
     known, told = bound(packets, age_ms, grant_ms), late(packets, age_ms, grant_ms)
     part = told.crossed / known.crossed[0]
     beyond = told.p95_ms - known.p95_ms[0]
-    within = part[beyond <= BEYOND_BOUND_MS]
-    enough = beyond[part >= PART_OF_BOUND]
+    within = part[beyond <= P95_BEYOND_BOUND_MS]
+    enough = beyond[part >= UPLOAD_OF_BOUND]
     return Row(
         trace.path.stem,
         age_ms,
@@ -173,14 +170,18 @@ def links(traces: Path | None) -> Iterator[tuple[Trace, int, int]]:
 def late_news(
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write FOLDER/late-news.md too.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+            help="Write FOLDER/late-news.md too.",
+        ),
     ] = None,
 ) -> None:
     """Look for what anybody can make of uplinks who learns 50 to 150 ms late what has left."""
     console = Console(stderr=True)
     with errors.reported():
-        if record and not record.is_dir():
-            raise SpecError(f"--record: {record} is no folder")
         jobs = list(product(links(traces), AGES_MS))
         with Progress(console=console, transient=True) as progress:
             found = [
@@ -199,8 +200,8 @@ def _table(found: list[Row]) -> str:
         "Uplink",
         "News are late, ms",
         "QCUT-D's p95 RTT, ms",
-        f"Upload of QCUT-D's at {BEYOND_BOUND_MS} ms beyond",
-        f"p95 RTT beyond, ms, at {PART_OF_BOUND} of its upload",
+        f"Upload of QCUT-D's at {P95_BEYOND_BOUND_MS} ms beyond",
+        f"p95 RTT beyond, ms, at {UPLOAD_OF_BOUND} of its upload",
     )
     rows = [
         (
@@ -217,15 +218,15 @@ def _table(found: list[Row]) -> str:
 
 
 def _document(found: list[Row]) -> str:
-    missed = [row for row in found if row.beyond_ms is None or row.beyond_ms > BEYOND_BOUND_MS]
+    missed = [row for row in found if row.beyond_ms is None or row.beyond_ms > P95_BEYOND_BOUND_MS]
     return f"""\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
 # late-news
 The best of {len(SPANS_MS) * len(TARGETS_MS) * len(DEVIATIONS)} gates that are told exactly, to the
 packet, what has left, only late; QCUT-D is told at once. Which one, was chosen for each link when
-all was known. Row 2 of [uplink.md](uplink.md) asks for {PART_OF_BOUND} of QCUT-D's upload within
-{BEYOND_BOUND_MS} ms of its p95 RTT: on {len(missed)} of {len(found)} lines none has both. Packets
-of {OPPORTUNITY_BYTES} bytes, no TCP, no losses, nobody else: a model, not the kernel.
+all was known. Row 2 of [uplink.md](uplink.md) asks for {UPLOAD_OF_BOUND} of QCUT-D's upload within
+{P95_BEYOND_BOUND_MS} ms of its p95 RTT: on {len(missed)} of {len(found)} lines none has both.
+Packets of {OPPORTUNITY_BYTES} bytes, no TCP, no losses, nobody else: a model, not the kernel.
 
 {_table(found)}
 
