@@ -141,7 +141,9 @@ def test_every_step(
     changes = plan(world, which)
     transaction.carry_out(changes, lambda text: None)
     new = world.snapshot()
-    move(world, inverse)
+    back = plan(world, inverse)
+    transaction.carry_out(back, lambda text: None)
+    assert world.snapshot() == old
     untouched = patched = 0
     for step in range(1, 1000):
         code = fail_at(step, how, changes)
@@ -152,7 +154,7 @@ def test_every_step(
             break
         if found == new:
             patched += 1
-            move(world, inverse)
+            transaction.carry_out(back, lambda text: None)
         else:
             untouched += 1
     # There were steps of both kinds: ahead of the point of no return, and behind it.
