@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -178,6 +179,21 @@ TEST_F(DrwaUplinkTest, SomebodyWhoIsFasterStays) {
         return 0;
     };
     EXPECT_EQ(errorOfSetting("rmnet0", 0), EINVAL);
+    EXPECT_EQ(mRoute.tree("rmnet0"), "htb 20000 root");
+}
+
+TEST_F(DrwaUplinkTest, SomebodyWhoIsFasterThanTheListStays) {
+    mRoute.setRoot("rmnet0", {0x6d000000, TC_H_ROOT, "drwa_up", 20000});
+    DrwaUplink uplink([&](const std::string& message, const DrwaReaderFn& reader) {
+        auto answered = mRoute.ask(message, reader);
+        nlmsghdr header;
+        memcpy(&header, message.data(), sizeof(header));
+        if (header.nlmsg_type == RTM_GETQDISC) {
+            mRoute.setRoot("rmnet0", {0x20000, TC_H_ROOT, "htb"});
+        }
+        return answered;
+    });
+    EXPECT_FALSE(uplink.setTarget("rmnet0", 0).ok());
     EXPECT_EQ(mRoute.tree("rmnet0"), "htb 20000 root");
 }
 

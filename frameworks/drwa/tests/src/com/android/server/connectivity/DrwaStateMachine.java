@@ -280,7 +280,7 @@ public class DrwaStateMachine {
                                 @Override
                                 DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
                                     if (mNetd.hasBpf()) return new DrwaBpfKnobs(mBpf, log);
-                                    throw new UnsupportedOperationException();
+                                    throw new UnsupportedOperationException("no programs");
                                 }
 
                                 @Override
