@@ -618,15 +618,7 @@ def case_list(traces: Annotated[Path | None, cases.TRACES_OPTION] = None) -> Non
 def case_run(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Cases, see case list.")],
     json: Json = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            help="Write each case's table to FOLDER/NAME.md too.",
-        ),
-    ] = None,
+    record: Annotated[Path | None, output.record_option("each case's table, NAME.md,")] = None,
     means: Annotated[
         Path | None,
         typer.Option(

@@ -131,15 +131,7 @@ def cost(
     kernel: Annotated[
         str, typer.Option(metavar="LINE", help="Kernel line of the emulated machine.")
     ] = "6.12",
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            help="Write FOLDER/cost.md too.",
-        ),
-    ] = None,
+    record: Annotated[Path | None, output.record_option("cost.md")] = None,
 ) -> None:
     """Count instructions per segment with the series, the BPF programs and the uplink's gate."""
     console = Console(stderr=True)

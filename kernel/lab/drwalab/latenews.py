@@ -22,7 +22,6 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-import typer
 from rich.console import Console
 from rich.progress import Progress
 
@@ -169,15 +168,7 @@ def links(traces: Path | None) -> Iterator[tuple[Trace, int, int]]:
 
 def late_news(
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            exists=True,
-            file_okay=False,
-            help="Write FOLDER/late-news.md too.",
-        ),
-    ] = None,
+    record: Annotated[Path | None, output.record_option("late-news.md")] = None,
 ) -> None:
     """Look for what anybody can make of uplinks who learns 50 to 150 ms late what has left."""
     console = Console(stderr=True)

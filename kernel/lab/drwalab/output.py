@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -200,6 +201,13 @@ def print_means(results: Sequence[Result]) -> None:
         table.add_row(*row)
     console = Console()
     (console if console.is_terminal else Console(width=WIDE)).print(table)
+
+
+def record_option(what: str) -> Any:
+    """--record, of a folder that has to exist; `what` is written into it."""
+    return typer.Option(
+        metavar="FOLDER", exists=True, file_okay=False, help=f"Write {what} to FOLDER too."
+    )
 
 
 def check_writable(path: Path) -> str | None:

@@ -55,4 +55,4 @@ def test_no_gate_has_what_has_not_come() -> None:
 def test_nowhere_to_record(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["late-news", "--record", str(tmp_path / "none")])
     assert done.exit_code == 2
-    assert "'--record'" in done.output
+    assert "Invalid value for '--record'" in done.output
