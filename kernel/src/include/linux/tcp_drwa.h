@@ -26,10 +26,8 @@ enum drwa_law {
 
 enum drwa_phase {
 	DRWA_START,		/* the queue has not shown yet */
-	DRWA_GAUGE,		/* the first whole round of a full link */
 	DRWA_HOLD,		/* the window follows the law */
 	DRWA_DRAIN,		/* a lower window, to see the path's own delay */
-	DRWA_ASIDE,		/* no cap: the sender's timestamps are no clock */
 };
 
 /**
@@ -43,14 +41,11 @@ enum drwa_phase {
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
- * @jumped:	delay: the one-way delay was just longer than the RTT
  * @shared:	delay: @base_us was learned beside others, and no DRWA_DRAIN since
  * @rival:	delay: traffic that nobody governs keeps a queue here
- * @contested:	delay: it may; the last DRWA_DRAIN left one
  * @phase:	enum drwa_phase
  * @rounds:	delay: in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
- * @others:	delay: that of the link when @rival was set
  * @sum_us:	classic: sum of this round's RTT samples
  * @least_us:	delay: least RTT sample of this round
  * @owd_us:	delay: least one-way delay of this round, any clock offset
@@ -72,13 +67,10 @@ struct drwa {
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
-		jumped:1,
 		shared:1,
-		rival:1,
-		contested:1;
+		rival:1;
 	u8	phase;
 	u8	rounds;
-	u8	others;
 	union {
 		u32	sum_us;
 		u32	least_us;
@@ -100,12 +92,10 @@ static_assert(sizeof(struct drwa) <= 64);
 /**
  * struct drwa_link - what the connections through one queue tell each other
  * @drain_us:	when a connection last began DRWA_DRAIN
- * @start_us:	when one was last in DRWA_START
  * @target_us:	least target of the connections
  * @target_set_us: when that was set
  * @counted_us:	when the bytes were last compared
  * @all:	bytes that had come by then, whosever they are
- * @came:	of these, those of the second before, or somewhat longer
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
  *
@@ -113,12 +103,10 @@ static_assert(sizeof(struct drwa) <= 64);
  */
 struct drwa_link {
 	u32	drain_us;
-	u32	start_us;
 	u32	target_us;
 	u32	target_set_us;
 	u32	counted_us;
 	u32	all;
-	u32	came;
 	u32	governed;
 	u8	others;
 };
@@ -131,13 +119,17 @@ static inline u32 drwa_cwndest(const struct drwa *d)
 	return (u64)d->rate * d->rtt_min_us >> DRWA_SECOND_SHIFT;
 }
 
-/* Does drwa_round() want to know how much came over the link? Once a second; the count
- * of a connection that was read sooner is ahead of one that was read later.
+/* Should the link's bytes be counted after this connection's round? Once a second, and
+ * in four RTTs, for a connection's bytes are known once in one. Whoever counted may
+ * have had a clock that was up to a second ahead of this connection's.
  */
-static inline bool drwa_count_due(const struct drwa_link *l, u32 now_us)
+static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *l,
+				  u32 now_us)
 {
-	return now_us - READ_ONCE(l->counted_us) + (1U << DRWA_SECOND_SHIFT) >=
-	       2U << DRWA_SECOND_SHIFT;
+	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
+
+	return elapsed_us + (1U << DRWA_SECOND_SHIFT) >= 2U << DRWA_SECOND_SHIFT &&
+	       elapsed_us / 4 >= d->rtt_us;
 }
 
 void drwa_reset(struct drwa *d, enum drwa_law law);
@@ -145,8 +137,8 @@ void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);
-bool drwa_few(const struct drwa *d, const struct drwa_link *l, u32 mss);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 mss, u32 all);
+		u32 mss);
+void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all);
 
 #endif /* _LINUX_TCP_DRWA_H */

@@ -235,10 +235,8 @@ void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 	d->base_us = owd_us;
 	d->base_seen_us = now_us;
 	d->shared = link_fresh(now_us, READ_ONCE(l->target_set_us));
-	if (d->law == DRWA_LAW_DELAY) {
+	if (d->law == DRWA_LAW_DELAY)
 		d->wnd = U16_MAX;
-		link_expect(l, U16_MAX);
-	}
 	drwa_sample(d, rtt_us, owd_us);
 }
 
@@ -351,25 +349,13 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	d->shared = 0;
 	if (left <= DELAY_QUEUE_MIN_US || shared) {
 		d->base_us = d->drain_us;
-		d->jumped = 0;
-		d->contested = 0;
 		if (d->rival)
 			d->wnd = 0;
 		d->rival = 0;
 	} else if (!d->rival && others > U8_MAX >> DELAY_FAR_SHIFT) {
-		/* Once, it may have been a new connection's START. */
-		d->rival = d->contested;
-		d->contested = 1;
-		d->others = others;
-	} else if (d->rival ? others + (U8_MAX - d->others) / 8 >= d->others :
-			      left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
-		if (!d->rival && !d->contested && link_fresh(now_us, READ_ONCE(l->start_us))) {
-			d->contested = 1;
-			return;
-		}
-		d->contested = 0;
+		d->rival = 1;
+	} else if (!d->rival && left + DELAY_TICK_US >= (s32)(drain_q_us - drain_q_us / 8)) {
 		d->base_us = d->drain_us;
-		d->rival = 0;
 		d->phase = DRWA_START;
 		d->rounds = 0;
 	}
@@ -443,43 +429,25 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, u32 now_us, b
 }
 
 /**
- * drwa_few() - do few segments fill the link, and are they this connection's?
- * @d:		connection
- * @l:		queue that its data comes through
- * @mss:	segment size, bytes
+ * drwa_count() - count what comes over the queue
+ * @l:		queue
+ * @now_us:	local clock, us
+ * @rtt_us:	RTT of the connection for which drwa_count_due() was true, us
+ * @all:	bytes that came over the link so far, whosever they are; wraps
  *
- * Few are twice what fast retransmit needs. Beside many connections no ACK is missed:
- * others' segments keep the link busy meanwhile.
+ * Nobody counted for most of twice the time: what came then tells nothing of now.
  */
-bool drwa_few(const struct drwa *d, const struct drwa_link *l, u32 mss)
-{
-	u32 few = 2 * DELAY_FLOOR_MSS * mss;
-
-	return d->wnd && d->wnd < few && READ_ONCE(l->came) &&
-	       delay_bytes(READ_ONCE(l->came), d->rtt_us) < few;
-}
-
-/* Counts what comes over the queue, once a second and in four RTTs; @all is what
- * came so far, whosever it is. Nobody counted for most of twice that time: what came
- * then tells nothing of now.
- */
-static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcvd, u32 all)
+void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
 {
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
-	u32 governed, came, others;
-
-	link_expect(l, data_rcvd);
-	if (!drwa_count_due(l, now_us) || elapsed_us / 4 < rtt_us)
-		return;
-	governed = READ_ONCE(l->governed);
-	came = all - READ_ONCE(l->all);
+	u32 governed = READ_ONCE(l->governed), came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
-	others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
+	u32 others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
+
 	if (others < elapsed_us >> LINK_RIVAL_MIN_SHIFT ||
 	    (elapsed_us >> (DRWA_SECOND_SHIFT + 1) && elapsed_us / 8 >= rtt_us))
 		others = 0;
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
-	WRITE_ONCE(l->came, came);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->governed, 0);
@@ -488,7 +456,7 @@ static void link_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 data_rcv
 /* Is DRAIN due, here or at another connection? @queue: its own is too long; beside so
  * much traffic of others there would be little window left after a DRAIN.
  */
-static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, u32 mss,
+static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us,
 			    bool queue)
 {
 	u32 us, begun = now_us ^ d->round_us;
@@ -501,19 +469,13 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, u32 now_us, u32
 	if (!(begun >> LINK_SHIFT))
 		return false;
 	others = READ_ONCE(l->others);
-	if (queue && !d->rival && others > U8_MAX - (U8_MAX >> DELAY_FAR_SHIFT)) {
-		d->rival = 1;
-		d->others = others;
-		return false;
-	}
 	soon = others > U8_MAX >> DELAY_FAR_SHIFT || d->rate < d->good >> DELAY_FAR_SHIFT;
 	if (!d->shared && !(queue && !d->rival && soon)) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->rtt_min_us;
 		while (us >> (old - DELAY_DRAIN_SHIFT))
 			old++;
-		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2) ||
-		    (!(begun >> old >> DELAY_FAR_SHIFT) && drwa_few(d, l, mss)))
+		if (!(begun >> old) || now_us - d->base_seen_us < 3U << (old - 2))
 			return false;
 	}
 	WRITE_ONCE(l->drain_us, now_us);
@@ -528,11 +490,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	bool used, full;
 	u64 rate;
 
-	if (d->phase == DRWA_ASIDE) {
-		if (now_us - d->base_seen_us > DRWA_RTT_MAX_US)
-			drwa_forget(d);
-		return;
-	}
 	if (!d->samples)
 		return;
 	d->rtt_us = d->least_us;
@@ -549,13 +506,6 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 	if (q_us > d->rtt_us + 2 * DELAY_TICK_US) {
 		d->base_us = d->owd_us;
 		q_us = 0;
-		if (d->jumped) {
-			d->phase = DRWA_ASIDE;
-			d->base_seen_us = now_us;
-			d->wnd = 0;
-			return;
-		}
-		d->jumped = 1;
 	}
 	d->rtt_min_us = q_us < d->rtt_us ? d->rtt_us - q_us : 1;
 	/* Behind a link that became far slower, the window is still on its way. */
@@ -577,22 +527,17 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 
 	switch (d->phase) {
 	case DRWA_START:
-		WRITE_ONCE(l->start_us, now_us);
 		/* It ran before us: what was offered comes first, and a queue stands. */
 		if (data_rcvd / 2 > d->wnd) {
 			d->wnd = floor;
 			return;
 		}
 		if (delay_shows(d, q_us)) {
-			d->phase = DRWA_GAUGE;
-			d->wnd = max(2 * data_rcvd, floor);
+			d->phase = DRWA_HOLD;
+			d->wnd = wnd;
 		} else {
 			d->wnd = max(max(d->wnd, data_rcvd << DELAY_FAR_SHIFT), floor);
 		}
-		return;
-	case DRWA_GAUGE:
-		d->phase = DRWA_HOLD;
-		d->wnd = wnd;
 		return;
 	case DRWA_HOLD:
 		if (d->rounds) {
@@ -605,7 +550,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
 		/* Its own rate may already be a longer path's. */
 		if (q_us <= target_us)
 			d->good = last_rate;
-		if (!delay_drain_due(d, l, now_us, mss, full && q_us > target_us))
+		if (!delay_drain_due(d, l, now_us, full && q_us > target_us))
 			return;
 	}
 	bdp = delay_bytes(d->rate, d->rtt_min_us);
@@ -632,11 +577,9 @@ static void delay_round(struct drwa *d, struct drwa_link *l, u32 now_us,
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @mss:	segment size, bytes
- * @all:	bytes that came over the link so far, whosever they are, if
- *		drwa_count_due(); wraps
  */
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 mss, u32 all)
+		u32 mss)
 {
 	u32 elapsed_us = now_us - d->round_us;
 	u32 data_rcvd = min_t(u32, rcv_nxt - d->round_seq, U32_MAX / 8);
@@ -649,7 +592,7 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 	if (d->law == DRWA_LAW_CLASSIC) {
 		classic_round(d, data_rcvd, mss);
 	} else {
-		link_count(l, now_us, d->rtt_us, data_rcvd, all);
+		link_expect(l, data_rcvd);
 		delay_round(d, l, now_us, elapsed_us, data_rcvd, mss);
 	}
 	/* A connection that was just forgotten has none. */
