@@ -41,6 +41,7 @@ enum drwa_phase {
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
+ * @clock:	delay: one-way delays are known; else RTTs stand in
  * @shared:	delay: @base_us was learned beside others, and no DRWA_DRAIN since
  * @rival:	delay: traffic that nobody governs keeps a queue here
  * @phase:	enum drwa_phase
@@ -67,6 +68,7 @@ struct drwa {
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
+		clock:1,
 		shared:1,
 		rival:1;
 	u8	phase;
@@ -134,7 +136,7 @@ static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *
 
 void drwa_reset(struct drwa *d, enum drwa_law law);
 void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 rtt_us, u32 owd_us);
+		u32 rtt_us, u32 owd_us, bool clock);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 bool drwa_due(const struct drwa *d, u32 now_us);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,

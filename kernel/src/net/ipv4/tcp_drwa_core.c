@@ -219,20 +219,22 @@ static void link_expect(struct drwa_link *l, u32 bytes)
  * @rcv_nxt:	next byte expected
  * @rtt_us:	sample, us; 0 and more than a minute are refused
  * @owd_us:	local clock minus the sender's, us, any offset
+ * @clock:	false: the sender has none
  *
  * Until data came, nothing is known that could justify more than the SYN offers. All
  * of that counts as come: what follows the last whole round is never counted, and
  * that may be all of a short connection's.
  */
 void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 rtt_us, u32 owd_us)
+		u32 rtt_us, u32 owd_us, bool clock)
 {
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
 		return;
 	drwa_new_round(d, now_us, rcv_nxt);
 	d->rtt_us = rtt_us;
 	d->rtt_min_us = rtt_us;
-	d->base_us = owd_us;
+	d->clock = clock;
+	d->base_us = clock ? owd_us : rtt_us;
 	d->base_seen_us = now_us;
 	d->shared = link_fresh(now_us, READ_ONCE(l->target_set_us));
 	if (d->law == DRWA_LAW_DELAY)
@@ -251,6 +253,8 @@ void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 	if (rtt_us - 1 >= DRWA_RTT_MAX_US || d->samples == U16_MAX)
 		return;
 
+	if (!d->clock)
+		owd_us = rtt_us;
 	if (d->law == DRWA_LAW_CLASSIC) {
 		/* No overflow below 71 samples of 60 s. */
 		if (d->sum_us > U32_MAX - rtt_us)
