@@ -8,9 +8,11 @@
 #define _NET_TCP_DRWA_H
 
 #include <linux/jump_label_ratelimit.h>
+#include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/sysctl.h>
 #include <linux/tcp.h>
+#include <linux/workqueue.h>
 #include <net/net_namespace.h>
 
 /*
@@ -43,57 +45,90 @@ struct tcp_drwa_stats {
  * struct tcp_drwa_queue - a queue at the other end of one interface or more
  * @link:	what the connections that wait in it share
  * @id:		name of the queue in its name space, 0: of one interface alone
- * @users:	interfaces
+ * @due_us:	when a connection last asked for a count of its bytes
+ * @due_rtt_us:	RTT of that connection, 0: counted
+ * @came:	bytes that came through it so far; wraps
+ * @devs:	its interfaces
+ * @node:	in the list of all queues
  * @rcu:	for kfree_rcu()
  */
 struct tcp_drwa_queue {
 	struct drwa_link link;
 	int id;
-	unsigned int users;
+	u32 due_us;
+	u32 due_rtt_us;
+	u32 came;
+	struct list_head devs;
+	struct list_head node;
 	struct rcu_head rcu;
 };
 
 /**
- * struct tcp_drwa_dev - one interface
+ * struct tcp_drwa_dev - an interface with a knob that was turned
  * @lambda:	target in hundredths, 0: off
+ * @rivals:	whether traffic that nobody governs may be a rival's
+ * @counted:	whether @rx_bytes is known
+ * @rx_bytes:	its statistics' when the queue's bytes were last counted
  * @queue:	where its packets wait
- * @stats:	what was counted since it came
+ * @node:	in the list of the queue's interfaces
+ * @stats:	what was counted since then
  * @netdev:	interface; outlives the RCU read sides that find this
- * @header:	its sysctl files
- * @table:	the files' table; the last entry ends it before 6.11
  * @rcu:	frees it
  */
 struct tcp_drwa_dev {
 	int lambda;
+	bool rivals;
+	bool counted;
+	u64 rx_bytes;
 	struct tcp_drwa_queue __rcu *queue;
+	struct list_head node;
 	struct tcp_drwa_stats __percpu *stats;
 	struct net_device *netdev;
-	struct ctl_table_header *header;
-	struct ctl_table table[3];
 	struct rcu_head rcu;
 };
 
-extern struct static_key_false_deferred tcp_drwa_enabled;
+enum tcp_drwa_file {
+	TCP_DRWA_LAMBDA,
+	TCP_DRWA_QUEUE,
+	TCP_DRWA_RIVALS,
+	TCP_DRWA_FILES,
+};
 
+/**
+ * struct tcp_drwa_files - the knobs of an interface, which is all there is of most
+ * @netdev:	interface
+ * @dev:	what is set and counted, NULL: nothing ever was
+ * @header:	its sysctl files
+ * @table:	the files' table; the last entry ends it before 6.11
+ */
+struct tcp_drwa_files {
+	struct net_device *netdev;
+	struct tcp_drwa_dev *dev;
+	struct ctl_table_header *header;
+	struct ctl_table table[TCP_DRWA_FILES + 1];
+};
+
+extern struct static_key_false_deferred tcp_drwa_enabled;
+extern struct work_struct tcp_drwa_counting;
+
+struct tcp_drwa_files *tcp_drwa_files_of(const struct net_device *netdev);
 struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex);
 struct tcp_drwa_dev *tcp_drwa_dev_find(struct net *net, unsigned long *ifindex);
 unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item);
 struct tcp_drwa_dev *tcp_drwa_dev_of(const struct sock *sk, int ifindex);
 void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
-			u32 rcv_nxt, u32 rtt_us, u32 owd_us);
+			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock);
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss);
-void tcp_drwa_quick_acks(struct sock *sk, struct tcp_drwa_dev *dev, const struct drwa *d);
 u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window);
 int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max);
 
 #ifdef CONFIG_TCP_DRWA
 
 u32 tcp_drwa_sk_lambda(const struct sock *sk);
-bool __tcp_drwa_governs_syn(const struct sock *sk);
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us);
 void __tcp_drwa_connected(struct sock *sk);
-void __tcp_drwa_space_adjust(struct sock *sk);
+void __tcp_drwa_data_recv(struct sock *sk);
 u32 __tcp_drwa_offer(const struct sock *sk, u32 wnd);
 int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max);
 
@@ -105,7 +140,9 @@ static __always_inline bool tcp_drwa_on(void)
 	return static_branch_unlikely(&tcp_drwa_enabled.key);
 }
 
-/* A receive RTT sample, us; with timestamps where the peer sends them. */
+/* A receive RTT sample, us: by timestamps where the peer sends them, or else the time
+ * that a window's worth of data took.
+ */
 static inline void tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 {
 	if (tcp_drwa_on())
@@ -119,11 +156,11 @@ static inline void tcp_drwa_connected(struct sock *sk)
 		__tcp_drwa_connected(sk);
 }
 
-/* Data was copied to user space; tcp_mstamp is fresh. */
-static inline void tcp_drwa_space_adjust(struct sock *sk)
+/* Data came, with all behind it that had waited; tcp_mstamp is fresh. */
+static inline void tcp_drwa_data_recv(struct sock *sk)
 {
 	if (tcp_drwa_on())
-		__tcp_drwa_space_adjust(sk);
+		__tcp_drwa_data_recv(sk);
 }
 
 /* The window to offer where the kernel would offer @wnd bytes. */
@@ -149,7 +186,7 @@ static inline int tcp_drwa_rmem_max(const struct sock *sk)
 {
 	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 
-	if (tcp_drwa_on() && tcp_sk(sk)->drwa.lambda)
+	if (tcp_drwa_on() && tcp_sk(sk)->drwa.wnd)
 		return __tcp_drwa_rmem_max(sk, rmem_max);
 	return rmem_max;
 }
@@ -163,7 +200,7 @@ static inline int tcp_drwa_syn_rmem_max(const struct sock *sk)
 {
 	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 
-	if (tcp_drwa_on() && __tcp_drwa_governs_syn(sk))
+	if (tcp_drwa_on() && tcp_drwa_sk_lambda(sk))
 		return max(rmem_max, TCP_DRWA_RMEM_MAX);
 	return rmem_max;
 }
@@ -183,7 +220,7 @@ static inline void tcp_drwa_connected(struct sock *sk)
 {
 }
 
-static inline void tcp_drwa_space_adjust(struct sock *sk)
+static inline void tcp_drwa_data_recv(struct sock *sk)
 {
 }
 

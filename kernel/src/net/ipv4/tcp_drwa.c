@@ -7,11 +7,11 @@
  * effect as data arrives, even where tcp_shrink_window allows more. sk_rcvbuf,
  * rcv_ssthresh and window_clamp stay what the rest of TCP makes of them, except
  * that a buffer that the kernel tunes grows with what comes, and as far beyond
- * tcp_rmem[2] as the target needs. A target of few segments has each of them
- * acknowledged.
+ * tcp_rmem[2] as the target needs.
  *
- * Sockets whose application set SO_RCVBUF, MPTCP subflows, whose window belongs
- * to the connection, and connections without timestamps stand aside.
+ * Sockets whose application set SO_RCVBUF and MPTCP subflows, whose window belongs
+ * to the connection, stand aside. Whoever has no target, for whatever reason, has
+ * the kernel's limits.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -59,18 +59,6 @@ u32 tcp_drwa_sk_lambda(const struct sock *sk)
 	return lambda;
 }
 
-/**
- * __tcp_drwa_governs_syn() - may the connection become governed?
- * @sk:		socket that is about to send its SYN
- */
-bool __tcp_drwa_governs_syn(const struct sock *sk)
-{
-	if (tcp_drwa_law() == DRWA_LAW_DELAY &&
-	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_timestamps))
-		return false;
-	return tcp_drwa_sk_lambda(sk);
-}
-
 /* One-way delay of the segment just parsed, us, with the clocks' offset. */
 static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 {
@@ -90,11 +78,16 @@ static void tcp_drwa_align(struct tcp_sock *tp)
 	tp->drwa.wnd = ALIGN(tp->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
 }
 
-/* Did the peer stop sending timestamps? Nothing would ever move the cap. */
-static bool tcp_drwa_clock_gone(const struct tcp_sock *tp)
+/* From a first RTT sample on, the last segment's; dev is under RCU. */
+static void tcp_drwa_begin(struct sock *sk, struct tcp_drwa_dev *dev, u32 rtt_us)
 {
-	return tp->drwa.law == DRWA_LAW_DELAY && !tp->drwa.samples &&
-	       !tp->rx_opt.saw_tstamp;
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct drwa *d = &tp->drwa;
+
+	drwa_reset(d, tcp_drwa_law());
+	tcp_drwa_dev_start(dev, d, tp->tcp_mstamp, tp->rcv_nxt, rtt_us,
+			   tcp_drwa_owd_us(tp), tp->rx_opt.saw_tstamp);
+	tcp_drwa_align(tp);
 }
 
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
@@ -102,23 +95,16 @@ void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
 	struct tcp_drwa_dev *dev;
-	u32 owd_us;
 
-	/* Without the sender's clock a first burst would pass for a queue. */
-	if (!tp->rx_opt.tstamp_ok && tcp_drwa_law() == DRWA_LAW_DELAY)
-		return;
-	owd_us = tp->rx_opt.saw_tstamp ? tcp_drwa_owd_us(tp) : 0;
-	if (d->rtt_us) {
-		drwa_sample(d, rtt_us, owd_us);
+	/* A peer that stops sending timestamps is a new one. */
+	if (d->rtt_us && (tp->rx_opt.saw_tstamp || !d->clock)) {
+		drwa_sample(d, rtt_us, tcp_drwa_owd_us(tp));
 		return;
 	}
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
-	if (dev && READ_ONCE(dev->lambda)) {
-		drwa_reset(d, tcp_drwa_law());
-		tcp_drwa_dev_start(dev, d, tp->tcp_mstamp, tp->rcv_nxt, rtt_us, owd_us);
-		tcp_drwa_align(tp);
-	}
+	if (dev && READ_ONCE(dev->lambda))
+		tcp_drwa_begin(sk, dev, rtt_us);
 	rcu_read_unlock();
 }
 
@@ -127,16 +113,27 @@ void __tcp_drwa_connected(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!tp->rx_opt.saw_tstamp)
-		return;
 	__tcp_drwa_rtt_sample(sk, tp->srtt_us >> 3);
 	/* A SYN's header says no more, whatever the buffer has room for. */
 	if (tp->drwa.rtt_us)
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 }
 
+/* A clamp of the application's (TCP_WINDOW_CLAMP) is below what the buffer has
+ * room for, and the kernel's by a segment at most. See tcp_drwa_let_go(), too.
+ */
+static bool tcp_drwa_is_clamped(const struct sock *sk, int rmem_max)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	int room = tcp_win_from_space(sk, min(sk->sk_rcvbuf, rmem_max));
+
+	return (int)tp->window_clamp < room - tp->advmss;
+}
+
 int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max)
 {
+	if (tcp_drwa_is_clamped(sk, rmem_max))
+		return rmem_max;
 	return tcp_drwa_rcvbuf_max(sk, tcp_sk(sk)->drwa.wnd, rmem_max);
 }
 
@@ -145,23 +142,45 @@ int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max)
  */
 static void tcp_drwa_grow_rcvbuf(struct sock *sk, u32 received)
 {
+	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
 	struct tcp_sock *tp = tcp_sk(sk);
-	int rcvbuf;
+	int rcvbuf, clamp;
 
-	if (!tp->drwa.wnd || !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
-		return;
-	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
-	if (tp->window_clamp < tcp_win_from_space(sk, sk->sk_rcvbuf))
+	if (!tp->drwa.wnd || !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf) ||
+	    tcp_drwa_is_clamped(sk, rmem_max))
 		return;
 	rcvbuf = min_t(u64, tcp_drwa_rcvbuf(sk, min(received, tp->drwa.wnd)),
-		       tcp_drwa_rmem_max(sk));
-	if (rcvbuf <= sk->sk_rcvbuf)
-		return;
-	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
-	WRITE_ONCE(tp->window_clamp, tcp_win_from_space(sk, rcvbuf));
+		       __tcp_drwa_rmem_max(sk, rmem_max));
+	clamp = tcp_win_from_space(sk, rcvbuf);
+	if (rcvbuf > sk->sk_rcvbuf)
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	if (clamp > (int)tp->window_clamp)
+		WRITE_ONCE(tp->window_clamp, clamp);
 }
 
-void __tcp_drwa_space_adjust(struct sock *sk)
+/* Who is not governed any more has the kernel's limits. What was offered keeps its
+ * room, beyond them, but no more of it is offered.
+ */
+static void tcp_drwa_let_go(struct sock *sk)
+{
+	int rmem_max = READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 needed;
+	u32 clamp;
+
+	if (tp->drwa.wnd && sk->sk_rcvbuf > rmem_max &&
+	    !(sk->sk_userlocks & SOCK_RCVBUF_LOCK)) {
+		clamp = tcp_win_from_space(sk, rmem_max);
+		WRITE_ONCE(tp->window_clamp, min(tp->window_clamp, clamp));
+		tp->rcv_ssthresh = min(tp->rcv_ssthresh, tp->window_clamp);
+		needed = tcp_drwa_space_from_win(sk, tcp_receive_window(tp));
+		needed = max_t(u64, needed + atomic_read(&sk->sk_rmem_alloc), rmem_max);
+		WRITE_ONCE(sk->sk_rcvbuf, min_t(u64, needed, sk->sk_rcvbuf));
+	}
+	drwa_reset(&tp->drwa, tcp_drwa_law());
+}
+
+void __tcp_drwa_data_recv(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
@@ -173,16 +192,14 @@ void __tcp_drwa_space_adjust(struct sock *sk)
 	received = tp->rcv_nxt - d->round_seq;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
-	if (!dev || d->law != tcp_drwa_law() || tcp_drwa_clock_gone(tp) ||
-	    !tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {
-		drwa_reset(d, tcp_drwa_law());
-		goto unlock;
+	if (dev && d->law == tcp_drwa_law() &&
+	    tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {
+		tcp_drwa_align(tp);
+		tcp_drwa_grow_rcvbuf(sk, received);
+		trace_tcp_drwa_round(sk);
+	} else {
+		tcp_drwa_let_go(sk);
 	}
-	tcp_drwa_align(tp);
-	tcp_drwa_quick_acks(sk, dev, d);
-	tcp_drwa_grow_rcvbuf(sk, received);
-	trace_tcp_drwa_round(sk);
-unlock:
 	rcu_read_unlock();
 }
 

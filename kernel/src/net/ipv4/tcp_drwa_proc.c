@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* DRWA: /proc/net/tcp_drwa, what it does on each interface
  *
- * One line for each interface that has a knob, in order of their numbers:
+ * One line for each interface whose knobs were turned, in order of their numbers:
  *
  *	NAME lambda=125 queue=7 sockets=3 rounds=812 capped=10321
- *	delay_us=512,100,... rtt_us=0,0,...
+ *	delay_us=512,100,... rtt_us=0,0,... rivals=1
  *
  * that is, after the name, keys with the knobs' values and with what was counted
- * since the interface came (enum tcp_drwa_count). delay_us counts the rounds by
+ * since they were first turned (enum tcp_drwa_count). delay_us counts the rounds by
  * their queueing delay, rtt_us by their RTT without it, in TCP_DRWA_BINS bins.
  * Readers ignore keys that they do not know; new ones go to the end.
  */
@@ -67,7 +67,7 @@ static int tcp_drwa_seq_show(struct seq_file *seq, void *v)
 		   tcp_drwa_counted(dev, TCP_DRWA_CAPPED));
 	tcp_drwa_seq_bins(seq, dev, " delay_us=", TCP_DRWA_DELAY_US);
 	tcp_drwa_seq_bins(seq, dev, " rtt_us=", TCP_DRWA_RTT_US);
-	seq_putc(seq, '\n');
+	seq_printf(seq, " rivals=%d\n", READ_ONCE(dev->rivals));
 	return 0;
 }
 

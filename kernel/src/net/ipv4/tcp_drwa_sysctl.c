@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DRWA: the knobs net.ipv4.conf.<interface>.tcp_drwa_lambda and tcp_drwa_queue
+/* DRWA: the knobs net.ipv4.conf.<interface>.tcp_drwa_lambda, _queue and _rivals
  *
- * Two files for each interface, for IPv4 and IPv6 alike. The first is the target
- * in hundredths of a bandwidth-delay product, 100..1000, or 0 for off. The other
+ * Three files for each interface, for IPv4 and IPv6 alike. The first is the target
+ * in hundredths of a bandwidth-delay product, 100..1000, or 0 for off. The second
  * tells where packets wait for the interface, such as in a base station: all
  * interfaces of a name space with the same number share one queue, and what
- * their connections learn of it. 0 is a queue of its own.
+ * their connections learn of it. 0 is a queue of its own. The third one, 0, says
+ * that traffic that nobody governs is no rival there.
  *
  * The table is registered from a netdevice notifier beside devinet's own, because
  * a new IPV4_DEVCONF entry would change a structure that module ABIs freeze. An
- * interface without the files is not governed.
+ * interface without the files is not governed. All else of an interface begins
+ * when one of them is first given another value than it had.
  */
+#include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
@@ -26,23 +29,39 @@
 /* As with TCP's other keys that any name space may turn */
 DEFINE_STATIC_KEY_DEFERRED_FALSE(tcp_drwa_enabled, HZ);
 
-/* Serialises the knobs' values with the count in tcp_drwa_enabled and with the
- * queues and their users.
+/* Serialises the knobs' values with the count in tcp_drwa_enabled, and with the queues,
+ * their interfaces and the count of their bytes.
  */
 static DEFINE_MUTEX(tcp_drwa_lock);
+static LIST_HEAD(tcp_drwa_queues);
 static unsigned int tcp_drwa_net_id __read_mostly;
 
 struct tcp_drwa_net {
+	struct xarray files;	/* struct tcp_drwa_files by ifindex */
 	struct xarray devs;	/* struct tcp_drwa_dev by ifindex */
 	struct xarray queues;	/* struct tcp_drwa_queue by id, but for 0 */
 };
+
+/**
+ * tcp_drwa_files_of() - knobs of an interface
+ * @netdev:	interface that cannot go meanwhile
+ *
+ * Return: NULL where it has none.
+ */
+struct tcp_drwa_files *tcp_drwa_files_of(const struct net_device *netdev)
+{
+	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
+
+	return xa_load(&dn->files, netdev->ifindex);
+}
 
 /**
  * tcp_drwa_dev_get() - state of an interface
  * @net:	name space
  * @ifindex:	interface; may be gone
  *
- * Return: valid until the end of the caller's RCU read side, or NULL.
+ * Return: valid until the end of the caller's RCU read side; NULL where nothing was
+ * ever set.
  */
 struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex)
 {
@@ -52,7 +71,7 @@ struct tcp_drwa_dev *tcp_drwa_dev_get(struct net *net, int ifindex)
 }
 
 /**
- * tcp_drwa_dev_find() - first interface from a number on
+ * tcp_drwa_dev_find() - first interface from a number on whose knobs were turned
  * @net:	name space
  * @ifindex:	number, which becomes that of the interface
  *
@@ -108,22 +127,111 @@ static struct drwa_link *tcp_drwa_link(const struct tcp_drwa_dev *dev)
 	return &rcu_dereference(dev->queue)->link;
 }
 
-/* Bytes that came through the queue, whosever they are. Of interfaces that are
- * stacked, the lowest has what the others have unpacked, and so the most.
+/* Does it run over another interface, which counts its packets, too? What is a modem's
+ * has a parent, or a driver that makes it unasked, or another type.
  */
-static u32 tcp_drwa_came(const struct tcp_drwa_dev *of)
+static bool tcp_drwa_is_tunnel(const struct net_device *netdev)
 {
-	struct net *net = dev_net(of->netdev);
-	struct rtnl_link_stats64 stats;
-	unsigned long ifindex = 0;
-	struct tcp_drwa_dev *dev;
-	u64 most = 0;
-
-	for (; (dev = tcp_drwa_dev_find(net, &ifindex)); ifindex++) {
-		if (rcu_access_pointer(dev->queue) == rcu_access_pointer(of->queue))
-			most = max(most, (u64)dev_get_stats(dev->netdev, &stats)->rx_bytes);
+	if (netdev->dev.parent || !netdev->rtnl_link_ops)
+		return false;
+	switch (netdev->type) {
+	case ARPHRD_NONE:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
+		return true;
+	default:
+		return false;
 	}
-	return most;
+}
+
+/* Bytes that came through an interface since it was last asked. It has its statistics
+ * until after it left the list, which the caller's lock keeps it in.
+ */
+static u64 tcp_drwa_dev_came(struct tcp_drwa_dev *dev)
+{
+	u64 before = dev->rx_bytes, came = 0;
+	struct rtnl_link_stats64 stats;
+
+	rcu_read_lock();
+	dev_get_stats(dev->netdev, &stats);
+	rcu_read_unlock();
+	if (dev->counted && stats.rx_bytes > before)
+		came = stats.rx_bytes - before;
+	dev->rx_bytes = stats.rx_bytes;
+	dev->counted = true;
+	return came;
+}
+
+/* The same of a queue; what came through a tunnel came through something else before. */
+static u64 tcp_drwa_came(struct tcp_drwa_queue *queue)
+{
+	u64 came, links = 0, tunnels = 0;
+	struct tcp_drwa_dev *dev;
+	bool linked = false;
+
+	list_for_each_entry(dev, &queue->devs, node) {
+		came = tcp_drwa_dev_came(dev);
+		if (tcp_drwa_is_tunnel(dev->netdev)) {
+			tunnels += came;
+		} else {
+			links += came;
+			linked = true;
+		}
+	}
+	return linked ? links : tunnels;
+}
+
+/* May any traffic there be a rival's? */
+static bool tcp_drwa_has_rivals(const struct tcp_drwa_queue *queue)
+{
+	const struct tcp_drwa_dev *dev;
+
+	list_for_each_entry(dev, &queue->devs, node) {
+		if (!dev->rivals)
+			return false;
+	}
+	return true;
+}
+
+static void tcp_drwa_count_queue(struct tcp_drwa_queue *queue)
+{
+	struct drwa d = { .rtt_us = xchg(&queue->due_rtt_us, 0) };
+	u32 now_us = READ_ONCE(queue->due_us);
+
+	/* The round that asked may not have known of the last count. */
+	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us) ||
+	    !tcp_drwa_has_rivals(queue))
+		return;
+	queue->came += tcp_drwa_came(queue);
+	drwa_count(&queue->link, now_us, d.rtt_us, queue->came);
+}
+
+static void tcp_drwa_count(struct work_struct *work)
+{
+	struct tcp_drwa_queue *queue;
+
+	mutex_lock(&tcp_drwa_lock);
+	list_for_each_entry(queue, &tcp_drwa_queues, node)
+		tcp_drwa_count_queue(queue);
+	mutex_unlock(&tcp_drwa_lock);
+}
+
+/* Statistics of some interfaces cannot be had where packets are received. */
+DECLARE_WORK(tcp_drwa_counting, tcp_drwa_count);
+
+static void tcp_drwa_count_soon(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us)
+{
+	struct tcp_drwa_queue *queue = rcu_dereference(dev->queue);
+
+	if (!READ_ONCE(dev->rivals) || d->law != DRWA_LAW_DELAY ||
+	    !drwa_count_due(d, &queue->link, now_us))
+		return;
+	WRITE_ONCE(queue->due_us, now_us);
+	smp_store_release(&queue->due_rtt_us, d->rtt_us);
+	schedule_work(&tcp_drwa_counting);
 }
 
 static int tcp_drwa_bin(u32 us)
@@ -152,11 +260,12 @@ static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
  * @rcv_nxt:	next byte expected
  * @rtt_us:	as for drwa_start()
  * @owd_us:	as for drwa_start()
+ * @clock:	as for drwa_start()
  */
 void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
-			u32 rcv_nxt, u32 rtt_us, u32 owd_us)
+			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock)
 {
-	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us);
+	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us, clock);
 }
 
 /**
@@ -172,8 +281,7 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss)
 {
-	struct drwa_link *link = tcp_drwa_link(dev);
-	u32 lambda = READ_ONCE(dev->lambda), came = 0;
+	u32 lambda = READ_ONCE(dev->lambda);
 	bool sampled = d->samples;
 
 	if (!lambda)
@@ -181,25 +289,10 @@ bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 	if (!d->lambda)
 		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
 	d->lambda = lambda;
-	if (drwa_count_due(link, now_us))
-		came = tcp_drwa_came(dev);
-	drwa_round(d, link, now_us, rcv_nxt, mss, came);
+	drwa_round(d, tcp_drwa_link(dev), now_us, rcv_nxt, mss);
+	tcp_drwa_count_soon(dev, d, now_us);
 	tcp_drwa_count_round(dev, d, sampled);
 	return true;
-}
-
-/**
- * tcp_drwa_quick_acks() - acknowledge each segment of the next round, if they are few
- * @sk:		socket
- * @dev:	interface that governs it, under RCU
- * @d:		the law's state of it
- */
-void tcp_drwa_quick_acks(struct sock *sk, struct tcp_drwa_dev *dev, const struct drwa *d)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-
-	if (drwa_few(d, tcp_drwa_link(dev), tcp_sk(sk)->advmss))
-		icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 }
 
 /**
@@ -217,9 +310,9 @@ u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window)
 }
 
 /**
- * tcp_drwa_rcvbuf_max() - how far the buffer of a governed socket may grow
+ * tcp_drwa_rcvbuf_max() - how far the buffer of a socket may grow
  * @sk:		socket
- * @wnd:	its target, 0: none yet
+ * @wnd:	its target, 0: none
  * @rmem_max:	tcp_rmem[2]
  *
  * An application that pauses leaves the buffer full. What it does not leave to
@@ -227,24 +320,9 @@ u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window)
  */
 int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max)
 {
-	u64 bound = TCP_DRWA_RMEM_MAX;
-
-	if (!READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
+	if (!wnd || !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
 		return rmem_max;
-	if (wnd)
-		bound = min_t(u64, bound, tcp_drwa_rcvbuf(sk, wnd));
-	return max_t(int, rmem_max, bound);
-}
-
-static void tcp_drwa_set_lambda(struct tcp_drwa_dev *dev, int lambda)
-{
-	mutex_lock(&tcp_drwa_lock);
-	if (!dev->lambda && lambda)
-		static_branch_deferred_inc(&tcp_drwa_enabled);
-	else if (dev->lambda && !lambda)
-		static_branch_slow_dec_deferred(&tcp_drwa_enabled);
-	WRITE_ONCE(dev->lambda, lambda);
-	mutex_unlock(&tcp_drwa_lock);
+	return max_t(int, rmem_max, min_t(u64, tcp_drwa_rcvbuf(sk, wnd), TCP_DRWA_RMEM_MAX));
 }
 
 static struct tcp_drwa_queue *tcp_drwa_queue_get(struct tcp_drwa_net *dn, int id)
@@ -252,134 +330,51 @@ static struct tcp_drwa_queue *tcp_drwa_queue_get(struct tcp_drwa_net *dn, int id
 	struct tcp_drwa_queue *queue = id ? xa_load(&dn->queues, id) : NULL;
 	int err;
 
-	if (queue) {
-		queue->users++;
+	if (queue)
 		return queue;
-	}
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
 	queue->id = id;
-	queue->users = 1;
+	INIT_LIST_HEAD(&queue->devs);
 	err = id ? xa_insert(&dn->queues, id, queue, GFP_KERNEL) : 0;
 	if (err) {
 		kfree(queue);
 		return ERR_PTR(err);
 	}
+	list_add(&queue->node, &tcp_drwa_queues);
 	return queue;
 }
 
-static void tcp_drwa_queue_put(struct tcp_drwa_net *dn, struct tcp_drwa_queue *queue)
+static struct tcp_drwa_queue *tcp_drwa_queue_of(const struct tcp_drwa_dev *dev)
 {
-	if (!queue || --queue->users)
+	return rcu_dereference_protected(dev->queue, lockdep_is_held(&tcp_drwa_lock));
+}
+
+/* What it brought before is no part of another queue's count. */
+static void tcp_drwa_join(struct tcp_drwa_dev *dev, struct tcp_drwa_queue *queue)
+{
+	rcu_assign_pointer(dev->queue, queue);
+	list_add(&dev->node, &queue->devs);
+	dev->counted = false;
+	if (!tcp_drwa_has_rivals(queue))
+		WRITE_ONCE(queue->link.others, 0);
+}
+
+static void tcp_drwa_leave(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev)
+{
+	struct tcp_drwa_queue *queue = tcp_drwa_queue_of(dev);
+
+	list_del(&dev->node);
+	if (!list_empty(&queue->devs))
 		return;
 	if (queue->id)
 		xa_erase(&dn->queues, queue->id);
+	list_del(&queue->node);
 	kfree_rcu(queue, rcu);
 }
 
-/* Connections see it when their round ends. */
-static int tcp_drwa_set_queue(struct net *net, struct tcp_drwa_dev *dev, int id)
-{
-	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
-	struct tcp_drwa_queue *old, *queue;
-	int err = 0;
-
-	mutex_lock(&tcp_drwa_lock);
-	old = rcu_dereference_protected(dev->queue, lockdep_is_held(&tcp_drwa_lock));
-	if (old && old->id == id)
-		goto unlock;
-	queue = tcp_drwa_queue_get(dn, id);
-	if (IS_ERR(queue)) {
-		err = PTR_ERR(queue);
-		goto unlock;
-	}
-	rcu_assign_pointer(dev->queue, queue);
-	tcp_drwa_queue_put(dn, old);
-unlock:
-	mutex_unlock(&tcp_drwa_lock);
-	return err;
-}
-
-/* Reads or writes one of the files; @value is what it holds, and then what was
- * written.
- */
-static int tcp_drwa_dointvec(int *value, int write, void *buffer, size_t *lenp,
-			     loff_t *ppos)
-{
-	struct ctl_table tmp = {
-		.data = value,
-		.maxlen = sizeof(*value),
-	};
-
-	return proc_dointvec(&tmp, write, buffer, lenp, ppos);
-}
-
-static int tcp_drwa_lambda_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
-				   void *buffer, size_t *lenp, loff_t *ppos)
-{
-	struct tcp_drwa_dev *dev = ctl->extra1;
-	int lambda = READ_ONCE(dev->lambda);
-	int ret;
-
-	ret = tcp_drwa_dointvec(&lambda, write, buffer, lenp, ppos);
-	if (ret || !write)
-		return ret;
-	if (lambda && (lambda < DRWA_LAMBDA_MIN || lambda > DRWA_LAMBDA_MAX))
-		return -EINVAL;
-	tcp_drwa_set_lambda(dev, lambda);
-	return 0;
-}
-
-static int tcp_drwa_queue_handler(TCP_DRWA_CTL_TABLE *ctl, int write,
-				  void *buffer, size_t *lenp, loff_t *ppos)
-{
-	struct tcp_drwa_dev *dev = ctl->extra1;
-	int id, ret;
-
-	rcu_read_lock();
-	id = rcu_dereference(dev->queue)->id;
-	rcu_read_unlock();
-	ret = tcp_drwa_dointvec(&id, write, buffer, lenp, ppos);
-	if (ret || !write)
-		return ret;
-	if (id < 0)
-		return -EINVAL;
-	return tcp_drwa_set_queue(dev_net(dev->netdev), dev, id);
-}
-
-static int tcp_drwa_register(struct tcp_drwa_dev *dev)
-{
-	char path[sizeof("net/ipv4/conf/") + IFNAMSIZ];
-
-	snprintf(path, sizeof(path), "net/ipv4/conf/%s", dev->netdev->name);
-	dev->table[0] = (struct ctl_table){
-		.procname	= "tcp_drwa_lambda",
-		.maxlen		= sizeof(int),
-		.mode		= 0644,
-		.proc_handler	= tcp_drwa_lambda_handler,
-		.extra1		= dev,
-	};
-	dev->table[1] = (struct ctl_table){
-		.procname	= "tcp_drwa_queue",
-		.maxlen		= sizeof(int),
-		.mode		= 0644,
-		.proc_handler	= tcp_drwa_queue_handler,
-		.extra1		= dev,
-	};
-	dev->header = register_net_sysctl_sz(dev_net(dev->netdev), path, dev->table,
-					     ARRAY_SIZE(dev->table) - 1);
-	return dev->header ? 0 : -ENOMEM;
-}
-
-static void tcp_drwa_unregister(struct tcp_drwa_dev *dev)
-{
-	if (dev->header)
-		unregister_net_sysctl_table(dev->header);
-	dev->header = NULL;
-}
-
-static void tcp_drwa_free(struct rcu_head *rcu)
+static void tcp_drwa_dev_free(struct rcu_head *rcu)
 {
 	struct tcp_drwa_dev *dev = container_of(rcu, struct tcp_drwa_dev, rcu);
 
@@ -387,45 +382,197 @@ static void tcp_drwa_free(struct rcu_head *rcu)
 	kfree(dev);
 }
 
+static struct tcp_drwa_dev *tcp_drwa_dev_new(struct tcp_drwa_net *dn,
+					     struct net_device *netdev)
+{
+	struct tcp_drwa_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	struct tcp_drwa_queue *queue;
+
+	if (!dev)
+		return NULL;
+	dev->netdev = netdev;
+	dev->rivals = true;
+	dev->stats = alloc_percpu(struct tcp_drwa_stats);
+	queue = dev->stats ? tcp_drwa_queue_get(dn, 0) : ERR_PTR(-ENOMEM);
+	if (IS_ERR(queue))
+		goto free;
+	tcp_drwa_join(dev, queue);
+	if (!xa_err(xa_store(&dn->devs, netdev->ifindex, dev, GFP_KERNEL)))
+		return dev;
+	tcp_drwa_leave(dn, dev);
+free:
+	tcp_drwa_dev_free(&dev->rcu);
+	return NULL;
+}
+
+static int tcp_drwa_set_lambda(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int lambda)
+{
+	if (!dev->lambda && lambda)
+		static_branch_deferred_inc(&tcp_drwa_enabled);
+	else if (dev->lambda && !lambda)
+		static_branch_slow_dec_deferred(&tcp_drwa_enabled);
+	WRITE_ONCE(dev->lambda, lambda);
+	return 0;
+}
+
+/* Connections see it when their round ends. */
+static int tcp_drwa_set_queue(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int id)
+{
+	struct tcp_drwa_queue *queue = tcp_drwa_queue_get(dn, id);
+
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	tcp_drwa_leave(dn, dev);
+	tcp_drwa_join(dev, queue);
+	return 0;
+}
+
+static int tcp_drwa_set_rivals(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int rivals)
+{
+	WRITE_ONCE(dev->rivals, rivals);
+	if (!rivals)
+		WRITE_ONCE(tcp_drwa_queue_of(dev)->link.others, 0);
+	return 0;
+}
+
+/* A file's value where nothing was ever set */
+static int tcp_drwa_default(enum tcp_drwa_file file)
+{
+	return file == TCP_DRWA_RIVALS;
+}
+
+static int tcp_drwa_value(const struct tcp_drwa_dev *dev, enum tcp_drwa_file file)
+{
+	switch (file) {
+	case TCP_DRWA_LAMBDA:
+		return dev->lambda;
+	case TCP_DRWA_QUEUE:
+		return tcp_drwa_queue_of(dev)->id;
+	default:
+		return dev->rivals;
+	}
+}
+
+static bool tcp_drwa_allows(enum tcp_drwa_file file, int value)
+{
+	switch (file) {
+	case TCP_DRWA_LAMBDA:
+		return !value || (value >= DRWA_LAMBDA_MIN && value <= DRWA_LAMBDA_MAX);
+	case TCP_DRWA_QUEUE:
+		return value >= 0;
+	default:
+		return value == 0 || value == 1;
+	}
+}
+
+static int tcp_drwa_set(struct tcp_drwa_files *files, enum tcp_drwa_file file, int value)
+{
+	static int (*const set[])(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int) = {
+		[TCP_DRWA_LAMBDA] = tcp_drwa_set_lambda,
+		[TCP_DRWA_QUEUE] = tcp_drwa_set_queue,
+		[TCP_DRWA_RIVALS] = tcp_drwa_set_rivals,
+	};
+	struct tcp_drwa_net *dn = net_generic(dev_net(files->netdev), tcp_drwa_net_id);
+
+	if (!files->dev)
+		files->dev = tcp_drwa_dev_new(dn, files->netdev);
+	return files->dev ? set[file](dn, files->dev, value) : -ENOMEM;
+}
+
+static int tcp_drwa_handler(TCP_DRWA_CTL_TABLE *ctl, int write, void *buffer,
+			    size_t *lenp, loff_t *ppos)
+{
+	struct tcp_drwa_files *files = ctl->extra1;
+	enum tcp_drwa_file file = ctl - files->table;
+	int old, value, ret;
+	struct ctl_table tmp = {
+		.data = &value,
+		.maxlen = sizeof(value),
+	};
+
+	mutex_lock(&tcp_drwa_lock);
+	old = files->dev ? tcp_drwa_value(files->dev, file) : tcp_drwa_default(file);
+	value = old;
+	ret = proc_dointvec(&tmp, write, buffer, lenp, ppos);
+	if (!ret && write && !tcp_drwa_allows(file, value))
+		ret = -EINVAL;
+	if (!ret && value != old)
+		ret = tcp_drwa_set(files, file, value);
+	mutex_unlock(&tcp_drwa_lock);
+	return ret;
+}
+
+static int tcp_drwa_register(struct tcp_drwa_files *files)
+{
+	static const char * const names[] = {
+		[TCP_DRWA_LAMBDA] = "tcp_drwa_lambda",
+		[TCP_DRWA_QUEUE] = "tcp_drwa_queue",
+		[TCP_DRWA_RIVALS] = "tcp_drwa_rivals",
+	};
+	char path[sizeof("net/ipv4/conf/") + IFNAMSIZ];
+	int i;
+
+	snprintf(path, sizeof(path), "net/ipv4/conf/%s", files->netdev->name);
+	for (i = 0; i < TCP_DRWA_FILES; i++) {
+		files->table[i] = (struct ctl_table){
+			.procname	= names[i],
+			.maxlen		= sizeof(int),
+			.mode		= 0644,
+			.proc_handler	= tcp_drwa_handler,
+			.extra1		= files,
+		};
+	}
+	files->header = register_net_sysctl_sz(dev_net(files->netdev), path, files->table,
+					       TCP_DRWA_FILES);
+	return files->header ? 0 : -ENOMEM;
+}
+
+static void tcp_drwa_unregister(struct tcp_drwa_files *files)
+{
+	if (files->header)
+		unregister_net_sysctl_table(files->header);
+	files->header = NULL;
+}
+
 static void tcp_drwa_remove(struct net_device *netdev)
 {
 	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
-	struct tcp_drwa_dev *dev = xa_erase(&dn->devs, netdev->ifindex);
+	struct tcp_drwa_files *files = xa_erase(&dn->files, netdev->ifindex);
 
-	if (!dev)
+	if (!files)
 		return;
 	/* Waits for writers; none can come after it. */
-	tcp_drwa_unregister(dev);
-	tcp_drwa_set_lambda(dev, 0);
-	mutex_lock(&tcp_drwa_lock);
-	tcp_drwa_queue_put(dn, rcu_dereference_protected(dev->queue, true));
-	mutex_unlock(&tcp_drwa_lock);
-	call_rcu(&dev->rcu, tcp_drwa_free);
+	tcp_drwa_unregister(files);
+	if (files->dev) {
+		mutex_lock(&tcp_drwa_lock);
+		xa_erase(&dn->devs, netdev->ifindex);
+		tcp_drwa_set_lambda(dn, files->dev, 0);
+		tcp_drwa_leave(dn, files->dev);
+		mutex_unlock(&tcp_drwa_lock);
+		call_rcu(&files->dev->rcu, tcp_drwa_dev_free);
+	}
+	kfree(files);
 }
 
 static int tcp_drwa_add(struct net_device *netdev)
 {
 	struct tcp_drwa_net *dn = net_generic(dev_net(netdev), tcp_drwa_net_id);
-	struct tcp_drwa_dev *dev;
+	struct tcp_drwa_files *files;
 	int err;
 
 	/* devinet gives no directory to names that sysctl gives a meaning. */
 	if ((netdev->flags & IFF_LOOPBACK) || !sysctl_dev_name_is_allowed(netdev->name))
 		return 0;
-	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
-	if (!dev)
+	files = kzalloc(sizeof(*files), GFP_KERNEL);
+	if (!files)
 		return -ENOMEM;
-	dev->netdev = netdev;
-	dev->stats = alloc_percpu(struct tcp_drwa_stats);
-	err = dev->stats ? tcp_drwa_set_queue(dev_net(netdev), dev, 0) : -ENOMEM;
-	if (!err)
-		err = xa_insert(&dn->devs, netdev->ifindex, dev, GFP_KERNEL);
+	files->netdev = netdev;
+	err = xa_insert(&dn->files, netdev->ifindex, files, GFP_KERNEL);
 	if (err) {
-		kfree(rcu_dereference_protected(dev->queue, true));
-		tcp_drwa_free(&dev->rcu);
+		kfree(files);
 		return err;
 	}
-	err = tcp_drwa_register(dev);
+	err = tcp_drwa_register(files);
 	if (err)
 		tcp_drwa_remove(netdev);
 	return err;
@@ -433,16 +580,16 @@ static int tcp_drwa_add(struct net_device *netdev)
 
 static int tcp_drwa_rename(struct net_device *netdev)
 {
-	struct tcp_drwa_dev *dev = tcp_drwa_dev_get(dev_net(netdev), netdev->ifindex);
+	struct tcp_drwa_files *files = tcp_drwa_files_of(netdev);
 	int err = 0;
 
-	if (!dev)
+	if (!files)
 		return tcp_drwa_add(netdev);
-	tcp_drwa_unregister(dev);
+	tcp_drwa_unregister(files);
 	if (sysctl_dev_name_is_allowed(netdev->name))
-		err = tcp_drwa_register(dev);
+		err = tcp_drwa_register(files);
 	/* What nobody could turn off any more is off. */
-	if (!dev->header)
+	if (!files->header)
 		tcp_drwa_remove(netdev);
 	return err;
 }
@@ -478,6 +625,7 @@ static int __net_init tcp_drwa_net_init(struct net *net)
 {
 	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
 
+	xa_init(&dn->files);
 	xa_init(&dn->devs);
 	xa_init(&dn->queues);
 	return 0;
@@ -488,7 +636,9 @@ static void __net_exit tcp_drwa_net_exit(struct net *net)
 	struct tcp_drwa_net *dn = net_generic(net, tcp_drwa_net_id);
 
 	/* The interfaces went before. */
-	WARN_ON_ONCE(!xa_empty(&dn->devs) || !xa_empty(&dn->queues));
+	WARN_ON_ONCE(!xa_empty(&dn->files) || !xa_empty(&dn->devs) ||
+		     !xa_empty(&dn->queues));
+	xa_destroy(&dn->files);
 	xa_destroy(&dn->devs);
 	xa_destroy(&dn->queues);
 }

@@ -2,6 +2,7 @@
 /* DRWA: KUnit suite of the binding to sockets and interfaces */
 #include <kunit/test.h>
 #include <linux/etherdevice.h>
+#include <linux/if_arp.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <net/dst.h>
@@ -27,15 +28,28 @@ static netdev_tx_t test_dev_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
+/* Bytes that came, which the interface keeps itself */
+static u64 *test_rx_bytes(struct net_device *dev)
+{
+	return netdev_priv(dev);
+}
+
+static void test_dev_stats(struct net_device *dev,
+					   struct rtnl_link_stats64 *stats)
+{
+	stats->rx_bytes = READ_ONCE(*test_rx_bytes(dev));
+}
+
 static const struct net_device_ops test_dev_ops = {
 	.ndo_start_xmit = test_dev_xmit,
+	.ndo_get_stats64 = test_dev_stats,
 };
 
 static struct net_device *test_dev_new(struct kunit *test)
 {
 	struct net_device *dev;
 
-	dev = alloc_netdev(0, "drwatest%d", NET_NAME_UNKNOWN, ether_setup);
+	dev = alloc_netdev(sizeof(u64), "drwatest%d", NET_NAME_UNKNOWN, ether_setup);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
 	dev->netdev_ops = &test_dev_ops;
 	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
@@ -62,53 +76,82 @@ static void tcp_drwa_test_exit(struct kunit *test)
 		test_dev_free(test->priv);
 }
 
-static struct tcp_drwa_dev *test_knob(struct net_device *dev)
+/* Stays while the interface does, and no test looks on after that; NULL where nothing
+ * was ever set.
+ */
+static struct tcp_drwa_dev *test_state(struct net_device *dev)
 {
-	struct tcp_drwa_dev *knob;
+	struct tcp_drwa_dev *state;
 
-	/* Stays while the interface does; no test looks on after that. */
 	rcu_read_lock();
-	knob = tcp_drwa_dev_get(dev_net(dev), dev->ifindex);
+	state = tcp_drwa_dev_get(dev_net(dev), dev->ifindex);
 	rcu_read_unlock();
-	return knob;
+	return state;
 }
 
-enum test_file {
-	TEST_FILE_LAMBDA,
-	TEST_FILE_QUEUE,
-};
+static int test_access(struct net_device *dev, enum tcp_drwa_file file, int write,
+		       char *buf, size_t size)
+{
+	struct ctl_table *table = &tcp_drwa_files_of(dev)->table[file];
+	loff_t pos = 0;
 
-static int test_write_to(struct net_device *dev, enum test_file file,
+	return table->proc_handler(table, write, buf, &size, &pos);
+}
+
+static int test_write_to(struct net_device *dev, enum tcp_drwa_file file,
 			 const char *value)
 {
-	struct ctl_table *table = &test_knob(dev)->table[file];
-	size_t len = strlen(value);
-	loff_t pos = 0;
 	char buf[32];
 
 	strscpy(buf, value, sizeof(buf));
-	return table->proc_handler(table, 1, buf, &len, &pos);
+	return test_access(dev, file, 1, buf, strlen(buf));
+}
+
+/* What one reads from the file */
+static int test_value(struct net_device *dev, enum tcp_drwa_file file)
+{
+	char buf[32] = "";
+	int value;
+
+	if (test_access(dev, file, 0, buf, sizeof(buf) - 1) || kstrtoint(buf, 10, &value))
+		return -1;
+	return value;
 }
 
 static int test_write(struct net_device *dev, const char *value)
 {
-	return test_write_to(dev, TEST_FILE_LAMBDA, value);
+	return test_write_to(dev, TCP_DRWA_LAMBDA, value);
 }
 
 static int test_write_queue(struct net_device *dev, const char *value)
 {
-	return test_write_to(dev, TEST_FILE_QUEUE, value);
+	return test_write_to(dev, TCP_DRWA_QUEUE, value);
 }
 
 static int test_lambda(struct net_device *dev)
 {
-	return READ_ONCE(test_knob(dev)->lambda);
+	return test_value(dev, TCP_DRWA_LAMBDA);
 }
 
 /* Stays as long as no interface leaves it. */
 static struct tcp_drwa_queue *test_queue(struct net_device *dev)
 {
-	return rcu_dereference_protected(test_knob(dev)->queue, true);
+	return rcu_dereference_protected(test_state(dev)->queue, true);
+}
+
+static int test_queue_id(struct net_device *dev)
+{
+	return test_value(dev, TCP_DRWA_QUEUE);
+}
+
+static int test_queue_users(const struct tcp_drwa_queue *queue)
+{
+	const struct list_head *at;
+	int users = 0;
+
+	list_for_each(at, &queue->devs)
+		users++;
+	return users;
 }
 
 /* Are the hooks on, once what is late with turning them off has done it? */
@@ -144,28 +187,37 @@ static struct tcp_sock *test_sock(struct kunit *test, const struct net_device *d
 	return tp;
 }
 
-/* Slow start into a link of 10 Mb/s and 100 ms, as the socket's hooks see it */
+/* A round trip's data over a link of 10 Mb/s and 100 ms comes; returns its RTT, us. */
+static u32 test_sock_arrive(struct tcp_sock *tp, u32 *cwnd)
+{
+	u32 window = tcp_drwa_cap(tp, *cwnd), rtt_us;
+
+	*cwnd = min(2 * *cwnd, 500000U);
+	rtt_us = max(100000U, window * 1000 / 1250);
+	tp->tcp_mstamp += rtt_us;
+	tp->rcv_nxt += min(window, 125 * (rtt_us / 100));
+	tp->rx_opt.rcv_tsval = div_u64(tp->tcp_mstamp - rtt_us, 1000);
+	return rtt_us;
+}
+
+/* Slow start into it, as the socket's hooks see it */
 static void test_sock_run(struct tcp_sock *tp, u32 seconds)
 {
 	u64 end_us = tp->tcp_mstamp + (u64)seconds * TEST_SECOND_US;
 	struct sock *sk = (struct sock *)tp;
-	u32 rtt_us, window, cwnd = 10 * TEST_MSS;
+	u32 cwnd = 10 * TEST_MSS;
 
 	while (tp->tcp_mstamp < end_us) {
-		window = tcp_drwa_cap(tp, cwnd);
-		cwnd = min(2 * cwnd, 500000U);
-		rtt_us = max(100000U, window * 1000 / 1250);
-		tp->tcp_mstamp += rtt_us;
-		tp->rcv_nxt += min(window, 125 * (rtt_us / 100));
-		tp->rx_opt.rcv_tsval = div_u64(tp->tcp_mstamp - rtt_us, 1000);
-		tcp_drwa_rtt_sample(sk, rtt_us);
-		tcp_drwa_space_adjust(sk);
+		tcp_drwa_rtt_sample(sk, test_sock_arrive(tp, &cwnd));
+		tcp_drwa_data_recv(sk);
 	}
 }
 
 static unsigned long test_counted(struct net_device *dev, int item)
 {
-	return tcp_drwa_counted(test_knob(dev), item);
+	struct tcp_drwa_dev *state = test_state(dev);
+
+	return state ? tcp_drwa_counted(state, item) : 0;
 }
 
 static void tcp_drwa_knob_values(struct kunit *test)
@@ -236,21 +288,21 @@ static int test_rename(struct net_device *dev, const char *name)
 static void tcp_drwa_knob_renamed(struct kunit *test)
 {
 	struct net_device *dev = test->priv;
-	int lambda;
+	bool refused;
 
 	KUNIT_ASSERT_EQ(test, test_write(dev, "200"), 0);
 	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
 	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwaother"), 0);
 	KUNIT_EXPECT_EQ(test, test_lambda(dev), 200);
-	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
-	KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 7);
+	KUNIT_EXPECT_PTR_NE(test, (void *)tcp_drwa_files_of(dev)->header, NULL);
+	KUNIT_EXPECT_EQ(test, test_queue_id(dev), 7);
 	/* Refused, or without files, for sysctl gives it a meaning: then it is off. */
-	lambda = test_rename(dev, "all") ? 200 : 0;
-	KUNIT_EXPECT_EQ(test, test_hooks_on(), lambda > 0);
+	refused = test_rename(dev, "all");
+	KUNIT_EXPECT_EQ(test, test_hooks_on(), refused);
 	KUNIT_EXPECT_EQ(test, test_rename(dev, "drwathird"), 0);
-	KUNIT_ASSERT_PTR_NE(test, (void *)test_knob(dev), NULL);
-	KUNIT_EXPECT_PTR_NE(test, (void *)test_knob(dev)->header, NULL);
-	KUNIT_EXPECT_EQ(test, test_lambda(dev), lambda);
+	KUNIT_ASSERT_PTR_NE(test, (void *)tcp_drwa_files_of(dev), NULL);
+	KUNIT_EXPECT_PTR_NE(test, (void *)tcp_drwa_files_of(dev)->header, NULL);
+	KUNIT_EXPECT_EQ(test, test_lambda(dev), refused ? 200 : 0);
 }
 
 static void tcp_drwa_knob_unregistered(struct kunit *test)
@@ -283,7 +335,7 @@ static void tcp_drwa_knob_moved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, err, 0);
 	if (!err) {
 		KUNIT_EXPECT_EQ(test, test_lambda(dev), 0);
-		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 0);
+		KUNIT_EXPECT_EQ(test, test_queue_id(dev), 0);
 		KUNIT_EXPECT_FALSE(test, test_hooks_on());
 		/* Set when the name space goes */
 		KUNIT_EXPECT_EQ(test, test_write(dev, "300"), 0);
@@ -304,15 +356,15 @@ static void tcp_drwa_queue_values(struct kunit *test)
 	struct net_device *dev = test->priv;
 	int i, id;
 
-	KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 0);
+	KUNIT_EXPECT_EQ(test, test_queue_id(dev), 0);
 	for (i = 0; i < ARRAY_SIZE(good); i++) {
 		KUNIT_EXPECT_EQ(test, test_write_queue(dev, good[i]), 0);
 		KUNIT_ASSERT_EQ(test, kstrtoint(good[i], 10, &id), 0);
-		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, id);
+		KUNIT_EXPECT_EQ(test, test_queue_id(dev), id);
 	}
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		KUNIT_EXPECT_EQ(test, test_write_queue(dev, bad[i]), -EINVAL);
-		KUNIT_EXPECT_EQ(test, test_queue(dev)->id, 7);
+		KUNIT_EXPECT_EQ(test, test_queue_id(dev), 7);
 	}
 }
 
@@ -322,6 +374,8 @@ static void tcp_drwa_queue_shared(struct kunit *test)
 	struct net_device *dev = test->priv, *other = test_dev_new(test);
 	struct tcp_drwa_queue *seven;
 
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_ASSERT_EQ(test, test_write(other, "150"), 0);
 	KUNIT_EXPECT_PTR_NE(test, test_queue(dev), test_queue(other));
 	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
 	KUNIT_EXPECT_EQ(test, test_write_queue(other, "8"), 0);
@@ -329,18 +383,18 @@ static void tcp_drwa_queue_shared(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, test_write_queue(other, "7"), 0);
 	seven = test_queue(dev);
 	KUNIT_EXPECT_PTR_EQ(test, test_queue(other), seven);
-	KUNIT_EXPECT_EQ(test, seven->users, 2U);
+	KUNIT_EXPECT_EQ(test, test_queue_users(seven), 2);
 	/* The same once more is no second user. */
 	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
-	KUNIT_EXPECT_EQ(test, seven->users, 2U);
+	KUNIT_EXPECT_EQ(test, test_queue_users(seven), 2);
 	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "0"), 0);
 	KUNIT_EXPECT_PTR_NE(test, test_queue(dev), seven);
-	KUNIT_EXPECT_EQ(test, seven->users, 1U);
+	KUNIT_EXPECT_EQ(test, test_queue_users(seven), 1);
 	KUNIT_EXPECT_EQ(test, test_write_queue(dev, "7"), 0);
 	KUNIT_EXPECT_PTR_EQ(test, test_queue(dev), seven);
 	test_dev_free(other);
 	KUNIT_EXPECT_PTR_EQ(test, test_queue(dev), seven);
-	KUNIT_EXPECT_EQ(test, seven->users, 1U);
+	KUNIT_EXPECT_EQ(test, test_queue_users(seven), 1);
 }
 
 static bool test_queue_is_used(struct net_device *dev)
@@ -429,12 +483,11 @@ static void tcp_drwa_rmem_limits(struct kunit *test)
 	int rmem_max = init_net.ipv4.sysctl_tcp_rmem[2];
 
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
-	/* Governed from the SYN on, limited from the first round on */
-	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_syn_rmem_max(sk), TCP_DRWA_RMEM_MAX);
+	/* Without a window, nothing is needed. */
 	tp->drwa.lambda = TEST_LAMBDA;
-	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
-	/* With a window, as far as that needs */
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
+	/* With one, as far as that needs */
 	tp->drwa.wnd = 5 << 19;
 	KUNIT_EXPECT_GT(test, tcp_drwa_rmem_max(sk), 2 * (5 << 19));
 	KUNIT_EXPECT_LT(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
@@ -446,11 +499,11 @@ static void tcp_drwa_rmem_limits(struct kunit *test)
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 0);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_moderate_rcvbuf, 1);
-	/* A SYN without timestamps opens nothing that can be governed. */
-	WRITE_ONCE(init_net.ipv4.sysctl_tcp_timestamps, 0);
-	KUNIT_EXPECT_EQ(test, tcp_drwa_syn_rmem_max(sk), rmem_max);
-	WRITE_ONCE(init_net.ipv4.sysctl_tcp_timestamps, 1);
-	tp->drwa.wnd = 0;
+	/* Nor beyond an application's clamp */
+	tp->window_clamp = 30000;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), rmem_max);
+	tp->window_clamp = tcp_win_from_space(sk, sk->sk_rcvbuf) - TEST_MSS;
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), TCP_DRWA_RMEM_MAX);
 	/* A limit that is higher already stays. */
 	WRITE_ONCE(init_net.ipv4.sysctl_tcp_rmem[2], 2 * TCP_DRWA_RMEM_MAX);
 	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), 2 * TCP_DRWA_RMEM_MAX);
@@ -579,44 +632,233 @@ static void tcp_drwa_handshake(struct kunit *test)
 	tcp_drwa_connected(sk);
 	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 3U << 20);
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
-	tp->rx_opt.saw_tstamp = 0;
-	tcp_drwa_connected(sk);
-	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 3U << 20);
 	/* The window of a SYN has no scale. */
-	tp->rx_opt.saw_tstamp = 1;
 	tcp_drwa_connected(sk);
 	KUNIT_EXPECT_EQ(test, tp->rcv_wnd, 65535U);
+	KUNIT_EXPECT_TRUE(test, tp->drwa.clock);
 	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 40000U);
 	test_dev_free(other);
 }
 
-/* The peer sends no timestamps any more, and later does again. */
-static void tcp_drwa_clock_goes(struct kunit *test)
+/* Without timestamps RTTs stand in for one-way delays, from the handshake on. */
+static void tcp_drwa_no_clock(struct kunit *test)
 {
 	struct tcp_sock *tp = test_sock(test, test->priv);
 	struct sock *sk = (struct sock *)tp;
-	int i;
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	tp->rx_opt.tstamp_ok = 0;
+	tp->rx_opt.saw_tstamp = 0;
+	tp->srtt_us = 100000 << 3;
+	tcp_drwa_connected(sk);
+	KUNIT_EXPECT_FALSE(test, tp->drwa.clock);
+	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 100000U);
+	test_sock_run(tp, 20);
+	KUNIT_EXPECT_FALSE(test, tp->drwa.clock);
+	KUNIT_EXPECT_GE(test, tp->drwa.wnd, 90000U);
+	KUNIT_EXPECT_LE(test, tp->drwa.wnd, 230000U);
+}
+
+/* The peer sends no timestamps any more: all begins anew, without its clock. */
+static void tcp_drwa_clock_goes(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
 
 	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
 	test_sock_run(tp, 10);
-	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
-	/* A round without data is none without timestamps. */
-	for (i = 0; i < 3; i++) {
-		tp->tcp_mstamp += TEST_SECOND_US;
-		tcp_drwa_space_adjust(sk);
-	}
-	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_TRUE(test, tp->drwa.clock);
 	tp->rx_opt.saw_tstamp = 0;
-	for (i = 0; i < 2; i++) {
-		tp->tcp_mstamp += TEST_SECOND_US;
-		tp->rcv_nxt += 100000;
-		tcp_drwa_space_adjust(sk);
-	}
-	KUNIT_EXPECT_EQ(test, tp->drwa.wnd, 0U);
-	KUNIT_EXPECT_EQ(test, tcp_drwa_cap(tp, 250000), 250000U);
+	tcp_drwa_rtt_sample((struct sock *)tp, 150000);
+	KUNIT_EXPECT_FALSE(test, tp->drwa.clock);
+	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 150000U);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_FALSE(test, tp->drwa.clock);
+	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+	/* What it sends later is no clock that was there from the beginning. */
 	tp->rx_opt.saw_tstamp = 1;
 	test_sock_run(tp, 10);
+	KUNIT_EXPECT_FALSE(test, tp->drwa.clock);
 	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
+}
+
+/* Whoever was governed has stock's limits, and room for what it was offered. */
+static void tcp_drwa_limits_come_back(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	int rmem_max = init_net.ipv4.sysctl_tcp_rmem[2];
+	struct net_device *other = test_dev_new(test);
+	struct sock *sk = (struct sock *)tp;
+	u32 stock;
+
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_rmem[2], 131072);
+	stock = tcp_win_from_space(sk, 131072);
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	/* Keeps the hooks on */
+	KUNIT_ASSERT_EQ(test, test_write(other, "150"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_GT(test, sk->sk_rcvbuf, 131072);
+	KUNIT_EXPECT_GT(test, tp->window_clamp, stock);
+	tp->rcv_wup = tp->rcv_nxt;
+	tp->rcv_wnd = 100000;
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "0"), 0);
+	test_sock_run(tp, 1);
+	KUNIT_EXPECT_EQ(test, tcp_drwa_rmem_max(sk), 131072);
+	KUNIT_EXPECT_EQ(test, tp->window_clamp, stock);
+	/* Some of what was offered has come. */
+	KUNIT_EXPECT_GE(test, sk->sk_rcvbuf, 131072);
+	KUNIT_EXPECT_LE(test, sk->sk_rcvbuf, (int)tcp_drwa_space_from_win(sk, 100000));
+	/* And on again: that clamp is not the application's. */
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_GT(test, tp->window_clamp, stock);
+	/* A buffer that the application sets meanwhile is its own. */
+	sk->sk_userlocks = SOCK_RCVBUF_LOCK;
+	WRITE_ONCE(sk->sk_rcvbuf, 400000);
+	test_sock_run(tp, 1);
+	KUNIT_EXPECT_EQ(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_EQ(test, sk->sk_rcvbuf, 400000);
+	WRITE_ONCE(init_net.ipv4.sysctl_tcp_rmem[2], rmem_max);
+	test_dev_free(other);
+}
+
+/* The part of all that came that was nobody's governed, in 255ths */
+static int test_part(struct net_device *dev)
+{
+	return READ_ONCE(test_queue(dev)->link.others);
+}
+
+/* Runs a connection over @dev, while @parts times of what comes to it come over @over,
+ * @dev or another interface; then as test_part()
+ */
+static int test_others(struct tcp_sock *tp, struct net_device *dev, struct net_device *over,
+		       u32 parts)
+{
+	u64 end_us = tp->tcp_mstamp + 10ULL * TEST_SECOND_US;
+	u32 rtt_us, came, before, cwnd = 10 * TEST_MSS;
+	struct sock *sk = (struct sock *)tp;
+
+	while (tp->tcp_mstamp < end_us) {
+		before = tp->rcv_nxt;
+		rtt_us = test_sock_arrive(tp, &cwnd);
+		came = tp->rcv_nxt - before;
+		*test_rx_bytes(dev) += came;
+		*test_rx_bytes(over) += parts * came;
+		tcp_drwa_rtt_sample(sk, rtt_us);
+		tcp_drwa_data_recv(sk);
+		flush_work(&tcp_drwa_counting);
+	}
+	return test_part(dev);
+}
+
+/* Bytes of all interfaces of a queue count, and those of before it was one do not. */
+static void tcp_drwa_counts(struct kunit *test)
+{
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, dev);
+
+	*test_rx_bytes(dev) = 5ULL << 30;
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_EXPECT_LE(test, test_others(tp, dev, dev, 0), 16);
+	/* Of one interface */
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, dev, 1), 110);
+	KUNIT_EXPECT_LE(test, test_part(dev), 145);
+	/* Of another queue's */
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_EXPECT_LE(test, test_others(tp, dev, other, 1), 16);
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "7"), 0);
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, other, 1), 110);
+	KUNIT_EXPECT_LE(test, test_part(dev), 145);
+	test_dev_free(other);
+	KUNIT_EXPECT_LE(test, test_others(tp, dev, dev, 0), 16);
+}
+
+static const struct rtnl_link_ops test_tunnel_ops = {
+	.kind = "drwatest",
+};
+
+static void test_make_tunnel(struct net_device *dev, bool tunnel)
+{
+	dev->type = tunnel ? ARPHRD_NONE : ARPHRD_ETHER;
+	dev->rtnl_link_ops = tunnel ? &test_tunnel_ops : NULL;
+}
+
+/* What comes through a tunnel came through its link before. */
+static void tcp_drwa_counts_tunnels_once(struct kunit *test)
+{
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, dev);
+
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "7"), 0);
+	test_make_tunnel(other, true);
+	KUNIT_EXPECT_LE(test, test_others(tp, dev, other, 1), 16);
+	/* The connection's interface may be the tunnel. */
+	test_make_tunnel(dev, true);
+	test_make_tunnel(other, false);
+	KUNIT_EXPECT_LE(test, test_others(tp, dev, other, 1), 16);
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, other, 2), 110);
+	/* With nothing below it in the queue, it counts itself. */
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "0"), 0);
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, dev, 1), 110);
+	KUNIT_EXPECT_LE(test, test_part(dev), 145);
+	test_make_tunnel(dev, false);
+	test_dev_free(other);
+}
+
+static void tcp_drwa_rivals(struct kunit *test)
+{
+	static const char * const bad[] = { "-1", "2", "text" };
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, dev);
+	int i;
+
+	KUNIT_EXPECT_EQ(test, test_value(dev, TCP_DRWA_RIVALS), 1);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ(test, test_write_to(dev, TCP_DRWA_RIVALS, bad[i]), -EINVAL);
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, dev, 1), 110);
+	/* At once, and for good */
+	KUNIT_EXPECT_EQ(test, test_write_to(dev, TCP_DRWA_RIVALS, "0"), 0);
+	KUNIT_EXPECT_EQ(test, test_value(dev, TCP_DRWA_RIVALS), 0);
+	KUNIT_EXPECT_EQ(test, test_part(dev), 0);
+	KUNIT_EXPECT_EQ(test, test_others(tp, dev, dev, 1), 0);
+	/* For all interfaces of its queue */
+	KUNIT_EXPECT_EQ(test, test_write_to(dev, TCP_DRWA_RIVALS, "1"), 0);
+	KUNIT_EXPECT_GE(test, test_others(tp, dev, dev, 1), 110);
+	KUNIT_EXPECT_EQ(test, test_write_to(other, TCP_DRWA_RIVALS, "0"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "7"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_EXPECT_EQ(test, test_others(tp, dev, dev, 1), 0);
+	test_dev_free(other);
+}
+
+/* What is off costs its files: nothing else is there until one is turned. */
+static void tcp_drwa_knob_costs(struct kunit *test)
+{
+	static const struct {
+		enum tcp_drwa_file file;
+		const char *same, *other;
+	} files[] = {
+		{ TCP_DRWA_LAMBDA, "0", "150" },
+		{ TCP_DRWA_QUEUE, "0", "7" },
+		{ TCP_DRWA_RIVALS, "1", "0" },
+	};
+	struct net_device *dev;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		dev = test_dev_new(test);
+		KUNIT_EXPECT_GE(test, test_value(dev, files[i].file), 0);
+		KUNIT_EXPECT_EQ(test, test_write_to(dev, files[i].file, files[i].same), 0);
+		KUNIT_EXPECT_EQ(test, test_write_to(dev, files[i].file, "-5"), -EINVAL);
+		KUNIT_EXPECT_PTR_EQ(test, (void *)test_state(dev), NULL);
+		KUNIT_EXPECT_EQ(test, test_write_to(dev, files[i].file, files[i].other), 0);
+		KUNIT_EXPECT_PTR_NE(test, (void *)test_state(dev), NULL);
+		KUNIT_EXPECT_EQ(test, test_write_to(dev, files[i].file, files[i].same), 0);
+		KUNIT_EXPECT_PTR_NE(test, (void *)test_state(dev), NULL);
+		test_dev_free(dev);
+	}
 }
 
 static void tcp_drwa_switched_off(struct kunit *test)
@@ -657,6 +899,7 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_knob_values),
 	KUNIT_CASE(tcp_drwa_knob_counts),
 	KUNIT_CASE(tcp_drwa_knob_none),
+	KUNIT_CASE(tcp_drwa_knob_costs),
 	KUNIT_CASE(tcp_drwa_knob_renamed),
 	KUNIT_CASE(tcp_drwa_knob_unregistered),
 #ifdef CONFIG_NET_NS
@@ -675,7 +918,12 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_governs),
 	KUNIT_CASE(tcp_drwa_buffers_untouched),
 	KUNIT_CASE(tcp_drwa_handshake),
+	KUNIT_CASE(tcp_drwa_no_clock),
 	KUNIT_CASE(tcp_drwa_clock_goes),
+	KUNIT_CASE(tcp_drwa_limits_come_back),
+	KUNIT_CASE(tcp_drwa_counts),
+	KUNIT_CASE(tcp_drwa_counts_tunnels_once),
+	KUNIT_CASE(tcp_drwa_rivals),
 	KUNIT_CASE(tcp_drwa_switched_off),
 	{}
 };

@@ -18,6 +18,8 @@
  *	-b N	SO_RCVBUF of the client
  *	-w N	TCP_WINDOW_CLAMP of the client
  *	-m N	TCP_MAXSEG of the client
+ *	-e N	ms from one time that the client reads to the next, 0 for as it comes
+ *	-l N	SO_RCVLOWAT of the client
  *	-f	TCP fast open
  *	-M	MPTCP
  */
@@ -51,7 +53,7 @@ enum {
 };
 
 static struct {
-	int flows, rcvbuf, clamp, mss;
+	int flows, rcvbuf, clamp, mss, every_ms, lowat;
 	bool fastopen, mptcp;
 } opt = { .flows = 1 };
 
@@ -129,6 +131,8 @@ static int download(void)
 		set(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, opt.clamp);
 	if (opt.mss)
 		set(fd, IPPROTO_TCP, TCP_MAXSEG, opt.mss);
+	if (opt.lowat)
+		set(fd, SOL_SOCKET, SO_RCVLOWAT, opt.lowat);
 	if (opt.fastopen)
 		failed = sendto(fd, "", 1, MSG_FASTOPEN, (void *)&address, address_len) < 0;
 	else
@@ -189,10 +193,10 @@ static void read_all(int fd)
 
 static void transfer(uint64_t until_us)
 {
-	static uint64_t next_probe_us;
+	static uint64_t next_probe_us, next_read_us;
 	struct pollfd fds[3 + 2 * MAX_FLOWS];
 	uint64_t now = now_us();
-	int i, n, wait_ms;
+	int i, n, wait_ms, reads;
 
 	while (now < until_us) {
 		if (now >= next_probe_us) {
@@ -200,12 +204,18 @@ static void transfer(uint64_t until_us)
 			read_window();
 			next_probe_us = now + PROBE_US;
 		}
+		reads = opt.every_ms ? 0 : POLLIN;
+		if (opt.every_ms && now >= next_read_us) {
+			for (i = 0; i < opt.flows; i++)
+				read_all(clients[i]);
+			next_read_us = now + opt.every_ms * 1000;
+		}
 		n = 0;
 		fds[n++] = (struct pollfd){ .fd = listener, .events = POLLIN };
 		fds[n++] = (struct pollfd){ .fd = echo, .events = POLLIN };
 		fds[n++] = (struct pollfd){ .fd = probe, .events = POLLIN };
 		for (i = 0; i < opt.flows; i++)
-			fds[n++] = (struct pollfd){ .fd = clients[i], .events = POLLIN };
+			fds[n++] = (struct pollfd){ .fd = clients[i], .events = reads };
 		for (i = 0; i < served; i++)
 			fds[n++] = (struct pollfd){ .fd = servers[i], .events = POLLOUT };
 		wait_ms = (next_probe_us - now + 999) / 1000;
@@ -216,7 +226,7 @@ static void transfer(uint64_t until_us)
 		if (fds[2].revents)
 			read_probes();
 		for (i = 3; i < 3 + opt.flows; i++)
-			if (fds[i].revents)
+			if (fds[i].revents & reads)
 				read_all(fds[i].fd);
 		for (; i < n; i++)
 			while (fds[i].revents && send(fds[i].fd, chunk, CHUNK, MSG_NOSIGNAL) > 0)
@@ -261,7 +271,7 @@ int main(int argc, char *argv[])
 	uint64_t start_us;
 	int i, c;
 
-	while ((c = getopt(argc, argv, "n:b:w:m:fM")) != -1) {
+	while ((c = getopt(argc, argv, "n:b:w:m:e:l:fM")) != -1) {
 		switch (c) {
 		case 'n':
 			opt.flows = atoi(optarg);
@@ -274,6 +284,12 @@ int main(int argc, char *argv[])
 			break;
 		case 'm':
 			opt.mss = atoi(optarg);
+			break;
+		case 'e':
+			opt.every_ms = atoi(optarg);
+			break;
+		case 'l':
+			opt.lowat = atoi(optarg);
 			break;
 		case 'f':
 			opt.fastopen = true;

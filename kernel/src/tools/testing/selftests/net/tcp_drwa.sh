@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DRWA, net.ipv4.conf.<interface>.tcp_drwa_lambda and tcp_drwa_queue: the knobs, and
+# DRWA, net.ipv4.conf.<interface>.tcp_drwa_lambda, _queue and _rivals: the knobs, and
 # what they do to downloads in this network, which every test gets new:
 #
 #	server                                            phone
@@ -24,9 +24,9 @@
 # shellcheck disable=SC2086,SC2317
 
 knob_tests="knob_range knob_owner knob_per_interface knob_rename knob_refused_name
-	knob_removal queue_range proc_lines"
+	knob_removal queue_range rivals_range proc_lines"
 tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
-	no_timestamps no_window_scaling small_segments jumbo_frames fast_open
+	no_timestamps reads_seldom low_water_mark no_window_scaling small_segments jumbo_frames fast_open
 	mptcp classic switch_off switch_on interface_flap move_away storm
 	lie_nothing lie_tsecr_small lie_tsecr_large lie_tsecr_zero lie_tsecr_wrap
 	lie_tsecr_random lie_tsval_constant lie_tsval_backwards lie_tsval_jumps
@@ -90,6 +90,9 @@ lambda() { get "$phone" "$conf/$1/tcp_drwa_lambda"; }
 set_queue() { put "$phone" "$conf/$1/tcp_drwa_queue" "$2"; }
 queue() { get "$phone" "$conf/$1/tcp_drwa_queue"; }
 
+set_rivals() { put "$phone" "$conf/$1/tcp_drwa_rivals" "$2"; }
+rivals() { get "$phone" "$conf/$1/tcp_drwa_rivals"; }
+
 # For tcp_drwa, which runs them on the phone
 lambda_command() { # interface value
 	echo "echo $2 > $conf/$1/tcp_drwa_lambda"
@@ -101,7 +104,8 @@ route_commands() { # server's interface and address, phone's interface and addre
 }
 
 counted() { # key of cell0's line in the phone's /proc/net/tcp_drwa
-	get "$phone" /proc/net/tcp_drwa | sed -n "s/^cell0 .* $1=\([0-9]*\).*/\1/p"
+	number=$(get "$phone" /proc/net/tcp_drwa | sed -n "s/^cell0 .* $1=\([0-9]*\).*/\1/p")
+	echo "${number:-0}"
 }
 
 counter() { # name in TcpExt of the phone's /proc/net/netstat
@@ -233,7 +237,7 @@ knob_range() {
 }
 
 knob_owner() {
-	for file in lambda queue; do
+	for file in lambda queue rivals; do
 		is owner "$(on "$phone" stat -c '%a %u %g' $conf/cell0/tcp_drwa_$file)" \
 			"644 0 0"
 	done
@@ -243,7 +247,7 @@ knob_per_interface() {
 	set_lambda cell0 150
 	is "wifi0's lambda" "$(lambda wifi0)" 0
 	for none in lo all default; do
-		for file in lambda queue; do
+		for file in lambda queue rivals; do
 			! has "$phone" $conf/$none/tcp_drwa_$file || fail "$none has a knob"
 		done
 	done
@@ -308,16 +312,31 @@ queue_range() {
 	is "wifi0's queue" "$(queue wifi0)" 0
 }
 
+rivals_range() {
+	is "the default" "$(rivals cell0)" 1
+	for good in 0 1 '0 '; do
+		set_rivals cell0 "$good" || fail "refuses $good"
+		is rivals "$(rivals cell0)" "${good% }"
+	done
+	for bad in -1 2 4294967297 text 1.5 1x; do
+		! set_rivals cell0 "$bad" || fail "takes $bad"
+		is "rivals after $bad" "$(rivals cell0)" 0
+	done
+	is "wifi0's rivals" "$(rivals wifi0)" 1
+}
+
 proc_lines() {
+	is "lines before any" "$(get "$phone" /proc/net/tcp_drwa | wc -l)" 0
 	set_lambda cell0 125
 	set_queue cell0 7
 	numbers='[0-9]*\(,[0-9]*\)\{13\}'
-	for start in "cell0 lambda=125 queue=7" "wifi0 lambda=0 queue=0"; do
-		get "$phone" /proc/net/tcp_drwa | grep -q "^$start sockets=[0-9]* \
-rounds=[0-9]* capped=[0-9]* delay_us=$numbers rtt_us=$numbers\$" ||
-			fail "no line as expected with $start"
-	done
-	is lines "$(get "$phone" /proc/net/tcp_drwa | wc -l)" 2
+	get "$phone" /proc/net/tcp_drwa | grep -q "^cell0 lambda=125 queue=7 sockets=[0-9]* \
+rounds=[0-9]* capped=[0-9]* delay_us=$numbers rtt_us=$numbers rivals=1\$" ||
+		fail "no line as expected"
+	is lines "$(get "$phone" /proc/net/tcp_drwa | wc -l)" 1
+	set_lambda cell0 0
+	set_queue cell0 0
+	is "lines after it" "$(get "$phone" /proc/net/tcp_drwa | wc -l)" 1
 }
 
 download() { governs ""; }
@@ -349,11 +368,15 @@ window_clamp() {
 	at_most window "$(value 2 wnd_max)" "$stock_wnd"
 }
 
-# One-way delay needs them.
+# RTTs stand in for one-way delays.
 no_timestamps() {
 	put "$phone" /proc/sys/net/ipv4/tcp_timestamps 0
-	stands_aside ""
+	governs ""
 }
+
+# A round is one of what arrives, not of what is read.
+reads_seldom() { governs "-e 500"; }
+low_water_mark() { governs "-l 300000"; }
 
 no_window_scaling() {
 	put "$phone" /proc/sys/net/ipv4/tcp_window_scaling 0
