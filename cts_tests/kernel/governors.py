@@ -51,9 +51,12 @@ class Knob:
         (CONF / interface / "tcp_drwa_queue").write_text(str(number))
 
     def line(self, interface: str) -> dict[str, str]:
-        lines = COUNTERS.read_text().splitlines()
-        (found,) = (line.split() for line in lines if line.split()[0] == interface)
-        return dict(pair.split("=", 1) for pair in found[1:])
+        for line in COUNTERS.read_text().splitlines():
+            name, *pairs = line.split()
+            if name == interface:
+                return dict(pair.split("=", 1) for pair in pairs)
+        # Nobody turned a knob there.
+        return dict.fromkeys(("lambda", "queue", "sockets", "rounds", "capped"), "0")
 
 
 class Map:

@@ -90,15 +90,40 @@ is $conf/other0/tcp_drwa_queue 7
 phone ip link del other0
 is $conf/rmnet0/tcp_drwa_queue 7
 """,
+    "rivals": """
+phone ip link add dummy0 type dummy
+is $conf/rmnet0/tcp_drwa_rivals 1
+for good in 0 1 0; do
+	phone sh -c "echo $good > $conf/dummy0/tcp_drwa_rivals"
+	is $conf/dummy0/tcp_drwa_rivals $good
+done
+for bad in -1 2 4294967297 text 0.5; do
+	fails phone sh -c "/bin/echo '$bad' > $conf/dummy0/tcp_drwa_rivals" 2>error
+	grep -q 'Invalid argument' error
+	is $conf/dummy0/tcp_drwa_rivals 0
+done
+[ "$(phone stat -c '%a %u %g' $conf/dummy0/tcp_drwa_rivals)" = '644 0 0' ]
+is $conf/rmnet0/tcp_drwa_rivals 1
+phone ip link set dummy0 name other0
+is $conf/other0/tcp_drwa_rivals 0
+""",
     "what it does": """
+[ -z "$(phone cat /proc/net/tcp_drwa)" ]
 writes 125 125
 phone sh -c "echo 7 > $conf/rmnet0/tcp_drwa_queue"
 bins='[0-9]*\\(,[0-9]*\\)\\{13\\}'
-line="^rmnet0 lambda=125 queue=7 sockets=0 rounds=0 capped=0 delay_us=$bins rtt_us=$bins\\$"
+line="^rmnet0 lambda=125 queue=7 sockets=0 rounds=0 capped=0 delay_us=$bins rtt_us=$bins rivals=1\\$"
 phone grep "$line" /proc/net/tcp_drwa
+writes 0 0
+phone grep '^rmnet0 lambda=0 queue=7 ' /proc/net/tcp_drwa
+""",
+    "nothing of who was never on": """
 phone ip link add dummy0 type dummy
-phone grep '^dummy0 lambda=0 queue=0 ' /proc/net/tcp_drwa
-fails phone grep '^lo ' /proc/net/tcp_drwa
+for value in 0 -1; do phone sh -c "/bin/echo $value > $conf/dummy0/tcp_drwa_lambda" || :; done
+phone sh -c "echo 0 > $conf/dummy0/tcp_drwa_queue; echo 1 > $conf/dummy0/tcp_drwa_rivals"
+fails phone grep '^dummy0 ' /proc/net/tcp_drwa
+writes 150 150
+fails phone grep -v '^rmnet0 ' /proc/net/tcp_drwa
 fails phone grep '^rmnet0 ' /proc/1/net/tcp_drwa
 """,
     "goes with the interface": """

@@ -118,6 +118,17 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, kernel: str) -> None
     assert_same(tmp_path / "patched", tmp_path / "unpatched")
 
 
+@pytest.mark.parametrize("socket_options", ["--rcvbuf 100kB", "--mptcp", "--rcvbuf 1MB --flows 5"])
+def test_who_stands_aside_is_stock(lab: Lab, tmp_path: Path, socket_options: str) -> None:
+    """On an interface with λ, too: the window scale, the buffer and the window are stock's."""
+    needs_kernels([spec.parse("drwa", {"rate": "1mbit"})])
+    for scheme in ("stock", "drwa --limits stock"):
+        folder = tmp_path / scheme.split()[0]
+        done = lab(f"run --scheme {scheme} {LINK} {socket_options} --pcap", str(folder))
+        assert done.code == 0, done.err
+    assert_same(tmp_path / "stock", tmp_path / "drwa")
+
+
 def test_on_is_not(lab: Lab, tmp_path: Path) -> None:
     """The comparison sees a governed connection, so it would see a leak."""
     needs_kernels([spec.parse("drwa", {"rate": "1mbit"})])

@@ -10,7 +10,7 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import spec
+from drwalab import network, spec
 from drwalab.results import goodput_between
 
 pytestmark = pytest.mark.guest
@@ -64,11 +64,40 @@ def test_no_timestamps(wire: Wire) -> None:
     assert lengths(segments) == {1460}
 
 
-def test_no_timestamps_stand_aside(run: Run) -> None:
-    """Also a download that runs already, whose first round is all that has come."""
-    events = ["500ms lambda=0", "1s lambda=1.5"]
-    counters = run("drwa", **LINK, no_timestamps=True, event=events)["counters"]
-    assert set(counters.values()) == {0}
+def test_no_timestamps_are_governed(run: Run) -> None:
+    """RTTs stand in for one-way delays, from the handshake on."""
+    given = LINK | {"duration": "12s"}
+    stock, governed = (run(scheme, **given, no_timestamps=True) for scheme in ("stock", "drwa"))
+    assert governed["counters"]["sockets"] == 1
+    assert governed["counters"]["rounds"] > 50
+    assert governed["rtt_ms"]["p95"] < stock["rtt_ms"]["p95"] / 2
+    assert governed["goodput_mbps"] > 0.97 * stock["goodput_mbps"]
+
+
+# λ on another interface, which keeps the hooks on: User Mode Linux takes them away at once.
+HOOKED = """
+ip -n phone link add dummy0 type dummy
+put phone /proc/sys/net/ipv4/conf/dummy0/tcp_drwa_lambda 150
+"""
+
+
+@pytest.mark.parametrize("limits", ["android-lte", "static:110208"])
+def test_off_in_mid_connection_gives_the_limits_back(
+    run: Run, monkeypatch: pytest.MonkeyPatch, limits: str
+) -> None:
+    """The path holds 2 MB, more than either's limit."""
+    given: dict[str, Any] = {"rate": "80mbit", "base_rtt": "200ms", "duration": "12s"}
+    stock = run(limits, **given)
+    original = network.setup_script
+    monkeypatch.setattr(network, "setup_script", lambda spec: original(spec) + HOOKED)
+    switched = run("drwa", **given, limits=limits, event=["6s lambda=0"])
+    windows = switched["series"]["rwnd_bytes"]
+    limit = max(stock["series"]["rwnd_bytes"])
+    assert max(windows[:60]) > 2 * limit
+    # A scale of 9 rounds up, and ratios of memory to data are measured.
+    assert max(windows[90:]) <= 1.05 * limit
+    later = sum(goodput_between(switched, 9, 12))
+    assert later == pytest.approx(sum(goodput_between(stock, 9, 12)), rel=0.05)
 
 
 def test_no_window_scaling(wire: Wire, run: Run) -> None:
