@@ -28,7 +28,7 @@
 #include <bpf/bpf_helpers.h>
 #endif
 
-/* All of the law is inlined, as drwa_round() has more arguments than BPF passes. */
+/* All of the law is inlined, as drwa_start() has more arguments than BPF passes. */
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
 #include "tcp_drwa_core.c"
@@ -232,9 +232,8 @@ static __always_inline bool round_over(const struct drwa_sock *s, u32 at_us)
 	return drwa_due(&d, at_us);
 }
 
-/* Data comes, after a while: what came before has been read, all of it, and there the
- * series ends its round. The next segment that is sent does it here, which is also the
- * first one that the series' new window is in.
+/* Data comes, after a while: what came before is whole, and a round of it is no part of a
+ * burst. The next segment that is sent ends it.
  *
  * Where rcv_nxt stood still, data waits behind a hole that is not counted yet.
  */
@@ -458,7 +457,8 @@ static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_so
 		return;
 	queue = queue_of(ifindex, dev);
 	if (queue)
-		drwa_start(&s->d, &queue->link, s->came_us, ops->rcv_nxt, rtt_us, owd_us);
+		drwa_start(&s->d, &queue->link, s->came_us, ops->rcv_nxt, rtt_us, owd_us,
+			   true);
 	align(s);
 }
 
@@ -481,9 +481,10 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	if (!queue)
 		return;
 	s->d.lambda = dev->lambda;
-	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss, queue->came);
+	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss);
+	if (drwa_count_due(&s->d, &queue->link, over_us))
+		drwa_count(&queue->link, over_us, s->d.rtt_us, queue->came);
 	align(s);
-	s->few = drwa_few(&s->d, &queue->link, s->mss);
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
@@ -512,15 +513,13 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
 /* Is each segment to be answered? Senders take the pace of a start from that (HyStart, RFC
  * 9406), and the kernel does it while rcv_ssthresh grows, by two bytes for each that comes,
  * to what the buffer has room for. A clamp below that would end it, so it keeps room for
- * one byte during a start, and where few segments fill the link; elsewhere what more ACKs
- * release would wait in the queue. Where that cannot be, an ACK waits no longer than it
- * has to.
+ * one byte during a start; later what more ACKs release would wait in the queue. Where
+ * that cannot be, an ACK waits no longer than it has to.
  */
 static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s)
 {
 	u64 ssthresh = DRWA_INIT_BYTES + 2 * ops->bytes_received;
-	bool start = s->d.phase == DRWA_START && ssthresh < s->own_clamp;
-	bool each = s->d.wnd && (s->few || start);
+	bool each = s->d.wnd && s->d.phase == DRWA_START && ssthresh < s->own_clamp;
 
 	if (each != s->each) {
 		s->each = each;

@@ -84,7 +84,6 @@ struct drwa_sample {
  * @over:	the round is over, but no segment was sent since
  * @aside:	its application chose its buffer or clamp itself, or it is MPTCP's
  * @no_clock:	the last segment with data had no timestamps
- * @few:	drwa_few() of the last round
  * @each:	each segment is to be acknowledged
  */
 struct drwa_sock {
@@ -112,7 +111,6 @@ struct drwa_sock {
 	__u8		aside;
 	__u8		no_clock;
 	__u8		over;
-	__u8		few;
 	__u8		each;
 };
 
