@@ -12,8 +12,8 @@
  * Elsewhere, tracepoints, found by name:
  *
  *	inet_sock_set_state	a connection's handshake is over: an entry for it
- *	tcp_probe		a segment came: its sample
- *	tcp_rcv_space_adjust	data was copied to the application: rounds
+ *	tcp_probe		a segment came: its sample, and rounds
+ *	tcp_rcv_space_adjust	data was copied to the application: a window that was full
  *	tcp_destroy_sock	the entry goes
  *
  * They have no say when a window is chosen: it is set through window_clamp and
@@ -78,7 +78,8 @@ MODULE_PARM_DESC(sockets, "connections at a time, 1 to 65536; others are not gov
  * @node:	in drwa_table
  * @sk:		its socket
  * @drwa:	the law's state
- * @tsecr:	echo of the last sample, which one RTT has just once
+ * @tsecr:	echo of the last sample, which one RTT has just once; without timestamps,
+ *		when a window began to come
  * @rcv_nxt:	next byte expected when the last segment was sent, 0: never
  * @clamp:	what window_clamp and rcv_ssthresh were set to, 0: nothing
  * @set:	what rcv_ssthresh was set to
@@ -253,20 +254,29 @@ static bool drwa_idle(void)
 	return !atomic_read(&drwa_governed) && !READ_ONCE(drwa_entries);
 }
 
+/* Without the sender's clock, @rtt_us is the time in which a window came: no sample to
+ * stand beside those that have one.
+ */
 static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rtt_us,
-			   u32 owd_us)
+			   u32 owd_us, bool clock)
 {
 	struct tcp_drwa_dev *dev;
 
 	if (s->drwa.rtt_us) {
-		drwa_sample(&s->drwa, rtt_us, owd_us);
+		if (clock || s->drwa.no_clock)
+			drwa_sample(&s->drwa, rtt_us, owd_us);
 		return;
 	}
 	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 	if (!dev || !READ_ONCE(dev->lambda))
 		return;
 	drwa_reset(&s->drwa, DRWA_LAW_DELAY);
-	tcp_drwa_dev_start(dev, &s->drwa, now_us, tcp_sk(sk)->rcv_nxt, rtt_us, owd_us);
+	tcp_drwa_dev_start(dev, &s->drwa, now_us, tcp_sk(sk)->rcv_nxt, rtt_us, owd_us, clock);
+}
+
+static u32 drwa_owd_us(const struct tcp_sock *tp, u32 now_us, u32 tsval)
+{
+	return now_us - tsval * drwa_tick_us(tp);
 }
 
 /* tcp_init_buffer_space(), which comes after an active open's last change of state, keeps
@@ -288,13 +298,15 @@ static void drwa_connected(struct sock *sk)
 	u32 now_us = tcp_clock_us();
 	struct drwa_sock *s;
 
-	if (!tp->rx_opt.saw_tstamp || !tp->srtt_us)
+	if (!tp->srtt_us)
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
-	if (s) {
+	if (s)
 		drwa_sample_at(sk, s, now_us, tp->srtt_us >> 3,
-			       now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+			       drwa_owd_us(tp, now_us, tp->rx_opt.rcv_tsval),
+			       tp->rx_opt.saw_tstamp);
+	if (s && s->drwa.wnd) {
 		/* A SYN's header says no more, whatever the buffer has room for. */
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 		drwa_clamp(sk, s, 0);
@@ -326,20 +338,22 @@ static void drwa_grow_rcvbuf(struct sock *sk, struct drwa_sock *s, u32 received)
 	WRITE_ONCE(tcp_sk(sk)->window_clamp, tcp_win_from_space(sk, rcvbuf));
 }
 
-static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us)
+/* @clock: the last segment had the sender's. One that is gone would leave no samples, and
+ * nothing would ever move the window.
+ */
+static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rcv_nxt,
+			   bool clock)
 {
 	struct tcp_drwa_dev *dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	u32 received = rcv_nxt - s->drwa.round_seq;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 received = tp->rcv_nxt - s->drwa.round_seq;
 
-	/* Without the sender's clock nothing would ever move the cap. */
-	if (!dev || (!s->drwa.samples && !tp->rx_opt.saw_tstamp) ||
-	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, tp->rcv_nxt, tp->advmss)) {
+	if (!dev || (!s->drwa.no_clock && !s->drwa.samples && !clock) ||
+	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, rcv_nxt, tp->advmss)) {
 		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
 		return;
 	}
 	s->drwa.wnd = ALIGN(s->drwa.wnd, 1U << tp->rx_opt.rcv_wscale);
-	tcp_drwa_quick_acks(sk, dev, &s->drwa);
 	drwa_grow_rcvbuf(sk, s, received);
 }
 
@@ -374,29 +388,44 @@ static void drwa_state_changed(void *data, struct sock *sk,
 static void drwa_measured(void *data, struct tcp_sock *tp, u32 rtt_us, int by_window)
 {
 	struct sock *sk = (struct sock *)tp;
-	u64 now_us = tcp_clock_us();
+	u32 now_us = tcp_clock_us();
 	struct drwa_sock *s;
 
-	if (by_window || drwa_idle())
+	if ((by_window && tp->rx_opt.saw_tstamp) || drwa_idle())
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
 	if (s)
 		drwa_sample_at(sk, s, now_us, rtt_us,
-			       (u32)now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+			       drwa_owd_us(tp, now_us, tp->rx_opt.rcv_tsval), !by_window);
 	rcu_read_unlock();
 }
 
 static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us) { }
 #else
+/* Since the last answer, has a window come? tcp_rcv_rtt_measure() tells when it began. */
+static void drwa_measure_window(struct sock *sk, struct drwa_sock *s, u32 now_us)
+{
+	u32 begun_us = tcp_sk(sk)->rcv_rtt_est.time, last_us = s->tsecr;
+
+	if (begun_us == last_us)
+		return;
+	s->tsecr = begun_us;
+	if (last_us)
+		drwa_sample_at(sk, s, now_us, begun_us - last_us, 0, false);
+}
+
 /* The last segment that came, if it came just now: an answer may have waited. */
 static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_us, tsecr = tp->rx_opt.rcv_tsecr;
 
-	if (!tp->rx_opt.saw_tstamp || tsecr == s->tsecr ||
-	    inet_csk(sk)->icsk_ack.lrcvtime != tcp_jiffies32)
+	if (!tp->rx_opt.saw_tstamp) {
+		drwa_measure_window(sk, s, now_us);
+		return;
+	}
+	if (tsecr == s->tsecr || inet_csk(sk)->icsk_ack.lrcvtime != tcp_jiffies32)
 		return;
 	s->tsecr = tsecr;
 	if (tp->rcv_nxt - s->rcv_nxt < inet_csk(sk)->icsk_ack.rcv_mss)
@@ -404,7 +433,7 @@ static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us)
 	rtt_us = drwa_rtt_us(tp, now_us, tsecr);
 	if ((s32)rtt_us > 0)
 		drwa_sample_at(sk, s, now_us, rtt_us,
-			       (u32)now_us - tp->rx_opt.rcv_tsval * drwa_tick_us(tp));
+			       drwa_owd_us(tp, now_us, tp->rx_opt.rcv_tsval), true);
 }
 #endif /* DRWA_RTT_HOOK */
 
@@ -437,7 +466,7 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	struct drwa_sock *s;
 	u32 least;
 
-	if (drwa_idle() || !tp->rx_opt.tstamp_ok)
+	if (drwa_idle())
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
@@ -449,7 +478,7 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 		s->rcv_nxt = tp->rcv_nxt;
 		/* Behind a hole, data comes that is not counted yet. */
 		if (drwa_due(&s->drwa, now_us))
-			drwa_end_round(sk, s, now_us);
+			drwa_end_round(sk, s, now_us, tp->rcv_nxt, tp->rx_opt.saw_tstamp);
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
 	drwa_clamp(sk, s, 0);
@@ -523,21 +552,51 @@ static bool drwa_timestamps(const struct tcphdr *th, u32 *tsval, u32 *tsecr)
 }
 
 /* As tcp_rcv_rtt_measure_ts() has it */
-static void drwa_measure(struct sock *sk, struct drwa_sock *s, const struct tcphdr *th,
-			 u32 len)
+static void drwa_measure(struct sock *sk, struct drwa_sock *s, u64 now_us, u32 tsval,
+			 u32 tsecr, u32 len)
 {
-	u64 now_us = tcp_clock_us();
-	u32 tsval, tsecr, rtt_us;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us;
 
-	if (!drwa_timestamps(th, &tsval, &tsecr) || tsecr == s->tsecr)
+	if (tsecr == s->tsecr)
 		return;
 	s->tsecr = tsecr;
 	if (len < inet_csk(sk)->icsk_ack.rcv_mss)
 		return;
-	rtt_us = drwa_rtt_us(tcp_sk(sk), now_us, tsecr - tcp_sk(sk)->tsoffset);
+	rtt_us = drwa_rtt_us(tp, now_us, tsecr - tp->tsoffset);
 	if ((s32)rtt_us > 0)
-		drwa_sample_at(sk, s, now_us, rtt_us,
-			       (u32)now_us - tsval * drwa_tick_us(tcp_sk(sk)));
+		drwa_sample_at(sk, s, now_us, rtt_us, drwa_owd_us(tp, now_us, tsval), true);
+}
+
+/* As tcp_rcv_rtt_measure() has it, of what there will be with the segment */
+static void drwa_measure_window(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rcv_nxt)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = now_us - (u32)tp->rcv_rtt_est.time;
+
+	if (tp->rcv_rtt_est.time && !before(rcv_nxt, tp->rcv_rtt_est.seq))
+		drwa_sample_at(sk, s, now_us, max(rtt_us, 1U), 0, false);
+}
+
+/* A round ends with the segment whose bytes are the next ones, before the kernel takes it:
+ * one that it drops comes again, with the same bytes.
+ */
+static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buff *skb, u32 len)
+{
+	u32 seq = TCP_SKB_CB(skb)->seq, rcv_nxt = TCP_SKB_CB(skb)->end_seq, tsval, tsecr;
+	bool clock = drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 now_us = tcp_clock_us();
+
+	if (clock)
+		drwa_measure(sk, s, now_us, tsval, tsecr, len);
+	/* Behind a hole, data comes that is not counted yet. */
+	if (after(seq, tp->rcv_nxt) || !after(rcv_nxt, tp->rcv_nxt) || !tcp_receive_window(tp))
+		return;
+	if (drwa_due(&s->drwa, now_us) && !before(rcv_nxt, s->drwa.round_seq))
+		drwa_end_round(sk, s, now_us, rcv_nxt, clock);
+	if (!clock)
+		drwa_measure_window(sk, s, now_us, rcv_nxt);
 }
 
 /* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while
@@ -603,7 +662,7 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 	struct drwa_sock *s;
 	bool next;
 
-	if (drwa_idle() || (s32)len <= 0 || !tcp_sk(sk)->rx_opt.tstamp_ok)
+	if (drwa_idle() || (s32)len <= 0)
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
@@ -611,7 +670,7 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 		next = TCP_SKB_CB(skb)->seq == tcp_sk(sk)->rcv_nxt;
 		if (next)
 			coming = drwa_room_for(sk, skb, th->doff * 4);
-		drwa_measure(sk, s, th, len);
+		drwa_learn(sk, s, skb, len);
 		drwa_clamp(sk, s, coming);
 		if (s->clamp)
 			drwa_grow_ssthresh(sk, s, skb, len, coming);
@@ -621,22 +680,17 @@ static void drwa_came(void *data, struct sock *sk, struct sk_buff *skb)
 	rcu_read_unlock();
 }
 
+/* A window that drwa_is_full() closed may open again. */
 static void drwa_copied(void *data, struct sock *sk)
 {
 	struct drwa_sock *s;
-	u32 now_us;
 
-	if (drwa_idle())
+	if (drwa_idle() || tcp_sk(sk)->window_clamp)
 		return;
-	now_us = tcp_clock_us();
 	rcu_read_lock();
 	s = drwa_find(sk);
-	if (s && drwa_due(&s->drwa, now_us)) {
-		drwa_end_round(sk, s, now_us);
+	if (s)
 		drwa_clamp(sk, s, 0);
-	} else if (s && !tcp_sk(sk)->window_clamp) {
-		drwa_clamp(sk, s, 0);
-	}
 	rcu_read_unlock();
 }
 
