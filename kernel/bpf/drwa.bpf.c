@@ -516,9 +516,9 @@ static __always_inline void let_go(struct bpf_sock_ops *ops)
  * one byte during a start; later what more ACKs release would wait in the queue. Where
  * that cannot be, an ACK waits no longer than it has to.
  */
-static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s)
+static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s,
+					u64 ssthresh)
 {
-	u64 ssthresh = DRWA_INIT_BYTES + 2 * ops->bytes_received;
 	bool each = s->d.wnd && s->d.phase == DRWA_START && ssthresh < s->own_clamp;
 
 	if (each != s->each) {
@@ -529,17 +529,18 @@ static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_so
 }
 
 /* Follows what is offered, since no hook tells it: @wnd, or what was offered before and
- * has not come. The first one's is what the handshake offered and what that may have
- * grown by.
+ * has not come. The first one's is @ssthresh, what the handshake offered and what that
+ * may have grown by.
  *
  * Return: what the last segment offered.
  */
-static __always_inline u32 follow_offer(struct bpf_sock_ops *ops, struct drwa_sock *s, u32 wnd)
+static __always_inline u32 follow_offer(struct bpf_sock_ops *ops, struct drwa_sock *s,
+					u64 ssthresh, u32 wnd)
 {
 	u32 last = s->offered, left, rcv_nxt = ops->rcv_nxt;
 
 	if (!s->clamp) {
-		last = min_t(u64, DRWA_INIT_BYTES + 2 * ops->bytes_received, s->own_clamp);
+		last = min_t(u64, ssthresh, s->own_clamp);
 		s->edge = rcv_nxt + last;
 	}
 	left = s->edge - rcv_nxt;
@@ -555,6 +556,7 @@ static __always_inline u32 follow_offer(struct bpf_sock_ops *ops, struct drwa_so
 static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s, bool ended,
 				  bool tells_clamp)
 {
+	u64 ssthresh = DRWA_INIT_BYTES + 2 * READ_ONCE(ops->bytes_received);
 	struct drwa_stats *stats;
 	u32 ifindex = s->ifindex;
 	int wnd = s->d.wnd, val = 0;
@@ -566,7 +568,7 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 		if ((u32)val != s->clamp)
 			s->own_clamp = val;
 	}
-	each = answer_each(ops, s);
+	each = answer_each(ops, s, ssthresh);
 	if (!wnd) {
 		if (!s->clamp)
 			return;
@@ -578,7 +580,7 @@ static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				return;
 		} else {
 			/* Raised, it has rcv_ssthresh be what was offered last. */
-			room = follow_offer(ops, s, wnd) <= (u32)wnd && each;
+			room = follow_offer(ops, s, ssthresh, wnd) <= (u32)wnd && each;
 			if (val == wnd && !room)
 				return;
 		}
