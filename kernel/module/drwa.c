@@ -191,6 +191,26 @@ static void drwa_find_own(const struct sock *sk, struct drwa_sock *s)
 		s->own = clamp;
 }
 
+static int drwa_rmem_max(const struct sock *sk)
+{
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2]);
+}
+
+/* As the series does: the kernel's limits, where what was offered keeps its room. */
+static void drwa_shrink_rcvbuf(struct sock *sk, struct drwa_sock *s)
+{
+	int rmem_max = drwa_rmem_max(sk);
+	u64 needed;
+
+	if (sk->sk_rcvbuf <= rmem_max || (sk->sk_userlocks & SOCK_RCVBUF_LOCK))
+		return;
+	s->own = min_t(u32, s->own, tcp_win_from_space(sk, rmem_max));
+	s->ssthresh = min(s->ssthresh, s->own);
+	needed = tcp_drwa_space_from_win(sk, tcp_receive_window(tcp_sk(sk)));
+	needed = max_t(u64, needed + atomic_read(&sk->sk_rmem_alloc), rmem_max);
+	WRITE_ONCE(sk->sk_rcvbuf, min_t(u64, needed, sk->sk_rcvbuf));
+}
+
 static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -199,8 +219,10 @@ static void drwa_let_go(struct sock *sk, struct drwa_sock *s)
 		return;
 	drwa_find_own(sk, s);
 	s->clamp = 0;
+	s->ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
+	drwa_shrink_rcvbuf(sk, s);
 	WRITE_ONCE(tp->window_clamp, s->own);
-	tp->rcv_ssthresh = max(tp->rcv_ssthresh, s->ssthresh);
+	tp->rcv_ssthresh = s->ssthresh;
 }
 
 /* A window_clamp of 0 closes the window, as __tcp_select_window() does where less than
@@ -254,17 +276,16 @@ static bool drwa_idle(void)
 	return !atomic_read(&drwa_governed) && !READ_ONCE(drwa_entries);
 }
 
-/* Without the sender's clock, @rtt_us is the time in which a window came: no sample to
- * stand beside those that have one.
+/* Without the sender's clock, @rtt_us is the time in which a window came. A sender that
+ * stops sending timestamps is a new one.
  */
 static void drwa_sample_at(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rtt_us,
 			   u32 owd_us, bool clock)
 {
 	struct tcp_drwa_dev *dev;
 
-	if (s->drwa.rtt_us) {
-		if (clock || s->drwa.no_clock)
-			drwa_sample(&s->drwa, rtt_us, owd_us);
+	if (s->drwa.rtt_us && (clock || !s->drwa.clock)) {
+		drwa_sample(&s->drwa, rtt_us, owd_us);
 		return;
 	}
 	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
@@ -320,36 +341,34 @@ static void drwa_connected(struct sock *sk)
  */
 static void drwa_grow_rcvbuf(struct sock *sk, struct drwa_sock *s, u32 received)
 {
-	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
-	u32 wnd = s->drwa.wnd;
-	int rcvbuf;
+	int room, rcvbuf, rmem_max = drwa_rmem_max(sk);
+	u32 clamp, wnd = s->drwa.wnd;
 
-	if (!wnd || !READ_ONCE(ipv4->sysctl_tcp_moderate_rcvbuf))
+	if (!wnd || !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_moderate_rcvbuf))
 		return;
-	/* A clamp below the buffer's is the application's (TCP_WINDOW_CLAMP). */
+	/* An application's clamp is below what the buffer has room for (TCP_WINDOW_CLAMP),
+	 * and the kernel's by a segment at most.
+	 */
 	drwa_find_own(sk, s);
-	if (s->own < tcp_full_space(sk))
+	room = tcp_win_from_space(sk, min(sk->sk_rcvbuf, rmem_max));
+	if ((int)s->own < room - tcp_sk(sk)->advmss)
 		return;
 	rcvbuf = min_t(u64, tcp_drwa_rcvbuf(sk, min(received, wnd)),
-		       tcp_drwa_rcvbuf_max(sk, wnd, READ_ONCE(ipv4->sysctl_tcp_rmem[2])));
-	if (rcvbuf <= sk->sk_rcvbuf)
-		return;
-	WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
-	WRITE_ONCE(tcp_sk(sk)->window_clamp, tcp_win_from_space(sk, rcvbuf));
+		       tcp_drwa_rcvbuf_max(sk, wnd, rmem_max));
+	clamp = tcp_win_from_space(sk, rcvbuf);
+	if (rcvbuf > sk->sk_rcvbuf)
+		WRITE_ONCE(sk->sk_rcvbuf, rcvbuf);
+	if (clamp > s->own)
+		WRITE_ONCE(tcp_sk(sk)->window_clamp, clamp);
 }
 
-/* @clock: the last segment had the sender's. One that is gone would leave no samples, and
- * nothing would ever move the window.
- */
-static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rcv_nxt,
-			   bool clock)
+static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rcv_nxt)
 {
 	struct tcp_drwa_dev *dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 	u32 received = rcv_nxt - s->drwa.round_seq;
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!dev || (!s->drwa.no_clock && !s->drwa.samples && !clock) ||
-	    !tcp_drwa_dev_round(dev, &s->drwa, now_us, rcv_nxt, tp->advmss)) {
+	if (!dev || !tcp_drwa_dev_round(dev, &s->drwa, now_us, rcv_nxt, tp->advmss)) {
 		drwa_reset(&s->drwa, DRWA_LAW_DELAY);
 		return;
 	}
@@ -478,7 +497,7 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 		s->rcv_nxt = tp->rcv_nxt;
 		/* Behind a hole, data comes that is not counted yet. */
 		if (drwa_due(&s->drwa, now_us))
-			drwa_end_round(sk, s, now_us, tp->rcv_nxt, tp->rx_opt.saw_tstamp);
+			drwa_end_round(sk, s, now_us, tp->rcv_nxt);
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
 	drwa_clamp(sk, s, 0);
@@ -578,25 +597,47 @@ static void drwa_measure_window(struct sock *sk, struct drwa_sock *s, u32 now_us
 		drwa_sample_at(sk, s, now_us, max(rtt_us, 1U), 0, false);
 }
 
+/* The next byte expected, once the kernel has taken what comes up to @end_seq, and with it
+ * what had waited behind.
+ */
+static u32 drwa_next(const struct tcp_sock *tp, u32 end_seq)
+{
+	const struct tcp_sack_block *sack = tp->selective_acks;
+	int i;
+
+	for (i = 0; i < tp->rx_opt.num_sacks; i++) {
+		if (!after(sack[i].start_seq, end_seq) && after(sack[i].end_seq, end_seq)) {
+			end_seq = sack[i].end_seq;
+			i = -1;
+		}
+	}
+	return end_seq;
+}
+
 /* A round ends with the segment whose bytes are the next ones, before the kernel takes it:
  * one that it drops comes again, with the same bytes.
  */
 static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buff *skb, u32 len)
 {
-	u32 seq = TCP_SKB_CB(skb)->seq, rcv_nxt = TCP_SKB_CB(skb)->end_seq, tsval, tsecr;
-	bool clock = drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
+	u32 seq = TCP_SKB_CB(skb)->seq, end_seq = TCP_SKB_CB(skb)->end_seq;
 	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 tsval, tsecr, rcv_nxt;
 	u64 now_us = tcp_clock_us();
+	bool clock;
 
+	clock = drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
 	if (clock)
 		drwa_measure(sk, s, now_us, tsval, tsecr, len);
 	/* Behind a hole, data comes that is not counted yet. */
-	if (after(seq, tp->rcv_nxt) || !after(rcv_nxt, tp->rcv_nxt) || !tcp_receive_window(tp))
+	if (after(seq, tp->rcv_nxt) || !after(end_seq, tp->rcv_nxt) || !tcp_receive_window(tp))
 		return;
-	if (drwa_due(&s->drwa, now_us) && !before(rcv_nxt, s->drwa.round_seq))
-		drwa_end_round(sk, s, now_us, rcv_nxt, clock);
 	if (!clock)
-		drwa_measure_window(sk, s, now_us, rcv_nxt);
+		drwa_measure_window(sk, s, now_us, end_seq);
+	if (!drwa_due(&s->drwa, now_us))
+		return;
+	rcv_nxt = drwa_next(tp, end_seq);
+	if (!before(rcv_nxt, s->drwa.round_seq))
+		drwa_end_round(sk, s, now_us, rcv_nxt);
 }
 
 /* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while
