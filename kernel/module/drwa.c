@@ -780,6 +780,8 @@ static void drwa_detach(void)
 			tracepoint_probe_unregister(p->tp, p->probe, NULL);
 	}
 	tracepoint_synchronize_unregister();
+	/* Nobody asks for another count. */
+	cancel_work_sync(&tcp_drwa_counting);
 }
 
 static int drwa_attach(void)
