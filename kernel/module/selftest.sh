@@ -54,11 +54,6 @@ governs() { # options
 	at_least rounds "$(counted rounds)" 10
 }
 
-stands_aside() { # options
-	both load "$1"
-	stood_aside
-}
-
 download() { governs ""; }
 
 ipv6() {
@@ -122,11 +117,14 @@ interface_goes() {
 	nothing_left "the interface and the module"
 }
 
-so_rcvbuf() { stands_aside "-b 60000"; }
+so_rcvbuf() {
+	both load "-b 60000"
+	stood_aside
+}
 
 no_timestamps() {
 	on $phone sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_timestamps'
-	stands_aside ""
+	governs ""
 }
 
 cycles() {
