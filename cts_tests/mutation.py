@@ -129,7 +129,10 @@ def _host_side(test: str) -> Suite:
 
 def _forms(form: str) -> list[str]:
     """What a form of the law does without the series; needs no other kernel beside its own."""
-    names = "rival or small_segments or of_few or hole or 64_kb or lets_go or chose or deliveries"
+    names = (
+        "rival or small_segments or seldom or without_timestamps or hole or 64_kb or lets_go or "
+        "gives_back or ungoverned or chose or deliveries"
+    )
     return _pytest(
         *("kernel/lab/tests/test_forms.py", "-m", "lines"),
         *("-k", f"{form}-6.12 and ({names} or start)"),
