@@ -625,7 +625,7 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 	u64 now_us = tcp_clock_us();
 	bool clock;
 
-	clock = drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
+	clock = tp->rx_opt.tstamp_ok && drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
 	if (clock)
 		drwa_measure(sk, s, now_us, tsval, tsecr, len);
 	/* Behind a hole, data comes that is not counted yet. */
