@@ -2,7 +2,7 @@
 """Named lists of runs: known defects and targets (cases.toml), and figures (literature.toml)."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from drwalab import ltelink, output, spec, units
+from drwalab import burstlink, ltelink, output, spec, units
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
@@ -134,6 +134,9 @@ def _traces(
         if radio := _GENERATED.get(kind):
             found += [_generated(radio, int(seed), duration) for duration in values["duration"]]
             continue
+        if burstlink.is_link(kind):
+            found += [_bursty(name, duration) for duration in values["duration"]]
+            continue
         paths = sorted(recorded.glob(f"*{suffix}")) if recorded else []
         if not paths:
             place = f"{recorded} has no *{suffix}" if recorded else "no folder of traces is given"
@@ -142,14 +145,32 @@ def _traces(
     return found
 
 
+def _seconds(duration: str) -> int:
+    return units.parse_time_us(duration) // 1_000_000
+
+
 def _generated(radio: Radio, seed: int, duration: str) -> Path:
     """The generated link, as long as the run."""
-    seconds = units.parse_time_us(duration) // 1_000_000
-    path = cache_dir() / "traces" / f"{radio.name}-seed{seed}-{seconds}s.down"
+    seconds = _seconds(duration)
+    name = f"{radio.name}-seed{seed}-{seconds}s"
+    return _kept(name, lambda: ltelink.opportunities(seed, seconds, radio))
+
+
+def _bursty(word: str, duration: str) -> Path:
+    """A link of burstlink.py, as long as the run; raises SpecError."""
+    seconds = _seconds(duration)
+    name = f"{word.replace(':', '-').replace('/', '-')}-{seconds}s"
+    try:
+        return _kept(name, lambda: burstlink.opportunities(word, seconds))
+    except burstlink.LinkError as e:
+        raise SpecError(f"trace {e}") from e
+
+
+def _kept(name: str, make: Callable[[], list[int]]) -> Path:
+    path = cache_dir() / "traces" / f"{name}.down"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
-        text = "".join(f"{t}\n" for t in ltelink.opportunities(seed, seconds, radio))
-        output.write_whole(path, text)
+        output.write_whole(path, "".join(f"{t}\n" for t in make()))
     return path
 
 

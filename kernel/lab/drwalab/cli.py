@@ -13,7 +13,19 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from drwalab import cases, compare, errors, ltelink, output, pool, results, schemes, spec, units
+from drwalab import (
+    burstlink,
+    cases,
+    compare,
+    errors,
+    ltelink,
+    output,
+    pool,
+    results,
+    schemes,
+    spec,
+    units,
+)
 from drwalab import traces as link_traces
 from drwalab import uplink as uplinks
 from drwalab.campaign import campaign
@@ -211,6 +223,16 @@ def run(
             "waits for the first time, such as 500ms/7s. Probes pause with the load then.",
             "TIME/TIME",
             "--promotion",
+        ),
+    ] = None,
+    drx: Annotated[
+        str | None,
+        _option(
+            "Connected-mode DRX: cycle, on-duration, inactivity timer, such as 160ms/10ms/100ms. "
+            "After the last one without a grant, either way, what comes down waits for the next "
+            "on-duration; what goes up wakes the radio. Probes wait as well, but wake nobody.",
+            "TIME/TIME/TIME",
+            "--drx",
         ),
     ] = None,
     event: Annotated[
@@ -512,6 +534,7 @@ def run(
         "duplicate": duplicate,
         "ack-thin": ack_thin,
         "promotion": promotion,
+        "drx": drx,
         "event": event,
         "object": object_,
         "keep-alive": keep_alive,
@@ -692,13 +715,16 @@ def trace_generate(
             metavar="NAME",
             help="Kind of link, with its mean rate: "
             + ", ".join(f"{r.name} ({r.mean_mbps:g} Mb/s)" for r in RADIOS.values())
+            + "; or one that serves in bursts, or jumps, whose seed is its own: "
+            + ", ".join(burstlink.FORMS)
             + ".",
         ),
     ] = "lte",
 ) -> None:
     """Write a generated downlink in mahimahi's format."""
-    if radio not in RADIOS:
-        errors.fail(f"--radio: '{radio}' is unknown: choose from {', '.join(RADIOS)}")
+    if radio not in RADIOS and not burstlink.is_link(radio):
+        known = ", ".join((*RADIOS, *burstlink.FORMS))
+        errors.fail(f"--radio: '{radio}' is unknown: choose from {known}")
     try:
         seconds, rest = divmod(units.parse_time_us(duration), 1_000_000)
         if rest or not seconds:
@@ -707,7 +733,14 @@ def trace_generate(
         errors.fail(f"--duration: {e}")
     if problem := output.check_writable(file):
         errors.fail(problem)
-    ltelink.write_trace(file, seed, seconds, RADIOS[radio])
+    try:
+        if radio in RADIOS:
+            times = ltelink.opportunities(seed, seconds, RADIOS[radio])
+        else:
+            times = burstlink.opportunities(radio, seconds)
+    except burstlink.LinkError as e:
+        errors.fail(f"--radio: {e}")
+    output.write_whole(file, "".join(f"{t}\n" for t in times))
 
 
 def main() -> None:

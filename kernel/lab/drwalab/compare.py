@@ -36,6 +36,7 @@ LINK_KEYS = (
     "ack_thin",
     "downlink_ack_thin",
     "promotion",
+    "drx",
     "reader",
     "sockets",
     "upload",
@@ -340,6 +341,8 @@ def link_label(result: Result) -> str:
         parts.append(f"one of an upload's ACKs of {c['downlink_ack_thin']}")
     if c.get("promotion"):
         parts.append(f"promotion {c['promotion']}")
+    if c.get("drx"):
+        parts.append(f"DRX {c['drx']}")
     if c.get("reader", "fast") != "fast":
         parts.append(f"reader {c['reader']}")
     if c.get("sockets"):

@@ -72,7 +72,7 @@ FRAME_MS = 10
 PACKET_BYTES = 1500
 
 
-def _exp(x: float) -> float:
+def exp(x: float) -> float:
     """e**x to about 1e-3 for |x| < 5, from additions and multiplications alone."""
     power = 1.0 + x / 4096.0
     for _ in range(12):
@@ -80,7 +80,7 @@ def _exp(x: float) -> float:
     return power
 
 
-def _normal(rng: Random) -> float:
+def normal(rng: Random) -> float:
     """A standard normal deviate as the sum of twelve uniform ones (Irwin-Hall)."""
     return fsum(rng.random() for _ in range(12)) - 6.0
 
@@ -88,11 +88,11 @@ def _normal(rng: Random) -> float:
 def _gauss_markov(rng: Random, n: int, sigma: float, tau_s: float) -> list[float]:
     keep = 1.0 - FRAME_MS / 1000.0 / tau_s
     kick = sigma * sqrt(1.0 - keep * keep)
-    x = sigma * _normal(rng)
+    x = sigma * normal(rng)
     path = []
     for _ in range(n):
         path.append(x)
-        x = keep * x + kick * _normal(rng)
+        x = keep * x + kick * normal(rng)
     return path
 
 
@@ -126,7 +126,7 @@ def rates_mbps(seed: int, duration_s: int, radio: Radio = LTE) -> list[float]:
     slow = _gauss_markov(Random(4 * seed), n, radio.slow_sigma, radio.slow_tau_s)
     fast = _gauss_markov(Random(4 * seed + 1), n, radio.fast_sigma, radio.fast_tau_s)
     dip = _dips(Random(4 * seed + 2), n)
-    raw = [_exp(s + f) * d for s, f, d in zip(slow, fast, dip, strict=True)]
+    raw = [exp(s + f) * d for s, f, d in zip(slow, fast, dip, strict=True)]
     scale = radio.mean_mbps * n / fsum(raw)
     limited = raw
     # The limits move the mean; a few rounds of scaling bring it back.

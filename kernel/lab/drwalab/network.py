@@ -286,6 +286,8 @@ def agent_spec(spec: RunSpec) -> str:
     if spec.promotion:
         lines.append(f"promotion_us {spec.promotion.wake_us}")
         lines.append(f"idle_us {spec.promotion.idle_us}")
+    if spec.drx:
+        lines.append(f"drx {spec.drx.cycle_us} {spec.drx.on_us} {spec.drx.inactivity_us}")
     lines += [f"reorder_ppm {spec.reorder_ppm}", f"ack_thin {spec.ack_thin}"]
     if spec.downlink_ack_thin:
         lines.append(f"down_ack_thin {spec.downlink_ack_thin}")

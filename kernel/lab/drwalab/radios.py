@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Generations of generated links by name; ltelink.py has the model, nrlink.py the constants of NR.
+"""Generations of generated links by name; ltelink.py has the model, nrlink.py the constants of NR,
+burstlink.py links that serve in bursts or jump.
 
 HSPA+ and EVDO have the means of the paper's links (figures 18 and 19), and LTE's model with the
 sigma and time constant of drives recorded on UMTS (TMobile-UMTS-driving) and EVDO

@@ -198,6 +198,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "duplicate": spec.duplicate_ppm / 1e6,
         "ack_thin": spec.ack_thin or None,
         "promotion": str(spec.promotion) if spec.promotion else None,
+        "drx": str(spec.drx) if spec.drx else None,
         "flows": spec.flows,
         "flow_gap_s": spec.flow_gap_us / 1e6,
         "reader": str(spec.reader),

@@ -143,6 +143,18 @@ class Promotion:
         return f"{units.show_time(self.wake_us)}/{units.show_time(self.idle_us)}"
 
 
+@dataclass(frozen=True)
+class Drx:
+    """A cycle, how long a sleeping radio listens in it, and the silence that lets it sleep."""
+
+    cycle_us: int
+    on_us: int
+    inactivity_us: int
+
+    def __str__(self) -> str:
+        return "/".join(map(units.show_time, (self.cycle_us, self.on_us, self.inactivity_us)))
+
+
 _Unit = tuple[Callable[[str], int], Callable[[int], str]]
 _TIME: _Unit = (units.parse_time_us, units.show_time)
 _RATE: _Unit = (units.parse_rate_bps, units.show_rate)
@@ -270,6 +282,7 @@ class RunSpec:
     duplicate_ppm: int
     ack_thin: int
     promotion: Promotion | None
+    drx: Drx | None
     flows: int
     flow_gap_us: int
     reader: Reader
@@ -306,7 +319,7 @@ class RunSpec:
     def stops_both_ways(self) -> bool:
         """Whether the uplink has to wait for the radio even when it has no rate."""
         outage = any(event.what == "outage" for event in self.events)
-        return outage or self.promotion is not None
+        return outage or self.promotion is not None or self.drx is not None
 
     @property
     def has_second_link(self) -> bool:
@@ -337,6 +350,7 @@ class RunSpec:
             cc=DEFAULTS["cc"],
             aqm=None,
             promotion=None,
+            drx=None,
             flows=0,
             flow_gap_us=0,
             shape_bps=0,
@@ -416,6 +430,8 @@ class RunSpec:
             words += ["--downlink-ack-thin", str(self.downlink_ack_thin)]
         if self.promotion:
             words += ["--promotion", str(self.promotion)]
+        if self.drx:
+            words += ["--drx", str(self.drx)]
         if self.reader.kind != DEFAULTS["reader"]:
             words += ["--reader", str(self.reader)]
         for size in self.object_bytes:
@@ -541,6 +557,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         duplicate_ppm=options.optional("duplicate", units.parse_percent_ppm),
         ack_thin=options.whole("ack-thin", 2, MAX_ACK_THIN) if options.given("ack-thin") else 0,
         promotion=_promotion(options),
+        drx=_drx(options),
         flows=options.whole("flows", 0, MAX_FLOWS),
         flow_gap_us=options.parse("flow-gap", units.parse_time_us),
         reader=_reader(options),
@@ -681,6 +698,21 @@ def _promotion(options: _Options) -> Promotion | None:
     if not promotion.wake_us or not promotion.idle_us:
         raise SpecError(f"--promotion: '{promotion}' has a time that is not more than 0")
     return promotion
+
+
+def _drx(options: _Options) -> Drx | None:
+    if not options.given("drx"):
+        return None
+    times = str(options.get("drx")).split("/")
+    try:
+        if len(times) != 3:
+            raise ValueError(f"'{'/'.join(times)}' is not TIME/TIME/TIME, such as 160ms/10ms/100ms")
+        drx = Drx(*map(units.parse_time_us, times))
+    except ValueError as e:
+        raise SpecError(f"--drx: {e}") from e
+    if not 0 < drx.on_us < drx.cycle_us or not drx.inactivity_us:
+        raise SpecError(f"--drx: '{drx}' listens all the time, or never")
+    return drx
 
 
 def _reader(options: _Options) -> Reader:

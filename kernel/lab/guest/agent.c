@@ -84,7 +84,7 @@ enum {
 	PORT_BULK = 5001,
 	PORT_OBJECT,
 	PORT_UPLOAD,
-	PORT_PROBE,
+	PORT_PROBE,		/* known to lablink */
 	PORT_NEIGHBOUR = 5100,	/* of the first one */
 	PORT_QUIC_UPLOAD = 5200,
 };
@@ -108,6 +108,7 @@ enum {
 	LINK_REORDER, LINK_ACK_THIN, LINK_PROMOTION, LINK_IDLE, LINK_OUTAGE,
 	LINK_HAND_OVER, LINK_CLOCK, LINK_CLOCK_PPM, LINK_CLOCK_TICK, LINK_CLOCK_STEP,
 	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT, LINK_FIRMWARE, LINK_GRANT, LINK_REPORT,
+	LINK_DRX_CYCLE, LINK_DRX_ON, LINK_DRX_AWAKE,
 };
 
 /* Of net/sched/lab_modem.h, as the link's xstats */
@@ -240,6 +241,7 @@ struct event {
 static struct {
 	int64_t duration_us, probe_us, sample_us, read_us, flow_gap_us, think_us;
 	int64_t promotion_us, idle_us;
+	int64_t drx_cycle_us, drx_on_us, drx_awake_us;
 	enum reader reader;
 	uint64_t reader_number[2];
 	int flows, sizes, requests, events;
@@ -1154,6 +1156,12 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
 		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
 	}
+	if (spec.drx_awake_us && l == &spec.down) {
+		put_u64(r, LINK_DRX_CYCLE, spec.drx_cycle_us * 1000);
+		put_u64(r, LINK_DRX_ON, spec.drx_on_us * 1000);
+	}
+	if (spec.drx_awake_us && l != &spec.second)
+		put_u64(r, LINK_DRX_AWAKE, spec.drx_awake_us * 1000);
 }
 
 static void create_link(const struct link_spec *l)
@@ -1782,6 +1790,16 @@ static void parse_modem(const char *rest)
 	}
 }
 
+/* cycle, on-duration and inactivity timer in us */
+static void parse_drx(const char *rest)
+{
+	if (sscanf(rest, "%lld %lld %lld", (long long *)&spec.drx_cycle_us,
+		   (long long *)&spec.drx_on_us, (long long *)&spec.drx_awake_us) != 3) {
+		errno = EINVAL;
+		die("drx %s", rest);
+	}
+}
+
 static void parse_reader(const char *rest)
 {
 	static const char *const names[] = { "fast", "slow", "pause", "burst", "small" };
@@ -1964,6 +1982,8 @@ static void parse_spec(const char *path)
 			spec.promotion_us = atoll(value);
 		else if (!strcmp(line, "idle_us"))
 			spec.idle_us = atoll(value);
+		else if (!strcmp(line, "drx"))
+			parse_drx(value);
 		else if (!strcmp(line, "reader"))
 			parse_reader(value);
 		else if (!strcmp(line, "down"))

@@ -174,6 +174,45 @@ def test_promotion_leaves_a_busy_link_alone(run: Run) -> None:
     assert slept["rtt_ms"]["count"] > 0.9 * plain["rtt_ms"]["count"]
 
 
+DRX: dict[str, Any] = {"base_rtt": "40ms", "duration": "8s", "flows": 0, "object": ["1kB"]}
+
+
+def test_a_sleeping_radio_listens_once_in_a_cycle(run: Run) -> None:
+    """What comes down waits for an on-duration, of which there is one in each cycle."""
+    result = run("stock", rate="10mbit", **DRX, think="10s", drx="160ms/10ms/20ms")
+    series = result["series"]["rtt"]
+    # They were sent on whole multiples of 50 ms, and the link has them 40 ms later.
+    there_ms = [(t * 1e3 + 40) % 160 for t in series["t_s"]]
+    wanted = [40 if there < 10 else 200 - there for there in there_ms]
+    late = [ms - least for ms, least in zip(series["ms"], wanted, strict=True)]
+    assert len(late) > 150
+    # Those of the first second share it with an object.
+    assert all(0 <= each < 2 for each in late[20:])
+
+
+def test_what_goes_up_wakes_the_radio(run: Run) -> None:
+    """The request wakes it; the answer comes after the base RTT, before the timer or after it."""
+    plain, short, long = (
+        run("stock", rate="10mbit", **DRX, think="970ms", keep_alive=True, **more)["objects"]
+        for more in ({}, {"drx": "160ms/10ms/20ms"}, {"drx": "160ms/10ms/50ms"})
+    )
+    assert long["fct_ms"] == pytest.approx(plain["fct_ms"], abs=2)
+    ends = [(s * 1e3 + ms) % 160 for s, ms in zip(short["start_s"], short["fct_ms"], strict=True)]
+    # The first one is asked for while the link's start keeps the radio awake.
+    assert all(end < 12 for end in ends[1:])
+    assert max(short["fct_ms"]) > max(plain["fct_ms"]) + 100
+
+
+def test_drx_leaves_a_busy_radio_alone(run: Run, tmp_path: Path) -> None:
+    """Bulk data keeps it awake, at a rate and at a trace; a packet that began is not cut off."""
+    path = tmp_path / "even.down"
+    path.write_text("1\n2\n3\n4\n5\n6\n")
+    for link in ({"rate": "10mbit"}, {"rate": "300kbit"}, {"trace": path}):
+        given: dict[str, Any] = {"base_rtt": "40ms", "duration": "8s"} | link
+        plain, drx = run("stock", **given), run("stock", **given, drx="160ms/10ms/20ms")
+        assert drx["goodput_mbps"] == pytest.approx(plain["goodput_mbps"], rel=0.05)
+
+
 def test_impairments_repeat(lab: Lab) -> None:
     needs_kernels([spec.parse("stock", {"rate": "1mbit"})])
     words = "run --scheme stock --rate 10mbit --duration 2s --reorder 5% --duplicate 2% --json -"

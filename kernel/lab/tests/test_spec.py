@@ -99,6 +99,7 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
         {"flows": "5", "flow-gap": "1s", "reader": "small:100B", "rcvbuf": "64kB", "seed": "7"},
         {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
+        {"drx": "160ms/10ms/100ms"},
         {"neighbour": ["quic"], "second": "clat", "flows": "2", "clock-drift": "500ppm"},
         {"uploads": "3", "upload-cc": "bbr", "upload-lie": "-20ms", "probe-kind": "opaque"},
     ]
@@ -150,6 +151,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         "duplicate": "0.1%",
         "ack-thin": "8",
         "promotion": "500ms/7s",
+        "drx": "80ms/10ms/20ms",
         "reader": "burst:4s/2MB",
         "flows": "3",
         "flow-gap": "1.5s",
@@ -333,6 +335,11 @@ WRONG = [
     ("--scheme stock --rate 1mbit --promotion 1s", "--promotion: '1s' is not TIME/TIME"),
     ("--scheme stock --rate 1mbit --promotion 0s/7s", "--promotion: '0us/7s' has a time"),
     ("--scheme stock --rate 1mbit --promotion 1s/7", "--promotion: '7' is not a number"),
+    ("--scheme stock --rate 1mbit --drx 40ms/10ms", "--drx: '40ms/10ms' is not TIME/TIME/TIME"),
+    ("--scheme stock --rate 1mbit --drx 40ms/10ms/20", "--drx: '20' is not a number with a unit"),
+    ("--scheme stock --rate 1mbit --drx 40ms/40ms/20ms", "listens all the time, or never"),
+    ("--scheme stock --rate 1mbit --drx 40ms/0ms/20ms", "listens all the time, or never"),
+    ("--scheme stock --rate 1mbit --drx 40ms/10ms/0ms", "listens all the time, or never"),
     ("--scheme stock --rate 1mbit --reader lazy", "--reader: 'lazy' is none of fast, slow:RATE"),
     ("--scheme stock --rate 1mbit --reader slow", "--reader: 'slow' is none of fast, slow:RATE"),
     (
@@ -461,7 +468,14 @@ def test_missing_kernel_names_the_command(
 
 @pytest.mark.usefixtures("no_guest")
 def test_wrong_commands(lab: Lab, tmp_path: Path) -> None:
-    for words in ("frob", "case run nothing", "case run", "trace generate x --duration 1ms"):
+    for words in (
+        "frob",
+        "case run nothing",
+        "case run",
+        "trace generate x --duration 1ms",
+        "trace generate x --radio drives:1",
+        "trace generate x --radio drive:one",
+    ):
         done = lab(words)
         assert (done.code, done.err.count("\n")) == (2, 1), words
     done = lab("trace info", str(tmp_path / "none"))

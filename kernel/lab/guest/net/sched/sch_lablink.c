@@ -18,6 +18,11 @@
  *	       and the last one after a moment
  *  promotion  the packet that ends a silence of both directions waits until the
  *	       radio has left its idle state
+ *  drx	       a radio without traffic sleeps (connected-mode DRX, 3GPP TS 36.321
+ *	       and 38.321, 5.7, long cycle alone): what comes down waits for the
+ *	       next on-duration, or until something goes up, whose request for a
+ *	       grant finds the base station at any time; a grant either way keeps
+ *	       the radio awake until the inactivity timer has run out
  *  outage     nothing crosses until it ends
  *  hand_over  what crossed in an interval leaves together at its end, as a modem
  *	       hands a batch to the phone
@@ -52,6 +57,7 @@
 #include <linux/prandom.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
+#include <linux/udp.h>
 #include <linux/vmalloc.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
@@ -89,6 +95,9 @@ enum {
 	TCA_LABLINK_FIRMWARE,	/* u32, bytes that stop the host's queue, 0: no modem */
 	TCA_LABLINK_GRANT,	/* u64, ns from asking to crossing */
 	TCA_LABLINK_REPORT,	/* u64, ns between reports of the backlog, 0: none */
+	TCA_LABLINK_DRX_CYCLE,	/* u64, ns, of the way down */
+	TCA_LABLINK_DRX_ON,	/* u64, ns of the cycle's beginning, of the way down */
+	TCA_LABLINK_DRX_AWAKE,	/* u64, ns from a grant to sleep, 0: none */
 	__TCA_LABLINK_MAX,
 };
 
@@ -103,6 +112,8 @@ enum {
 #define LABLINK_STEPS		16
 #define LABLINK_LIE_NS		(4 * NSEC_PER_SEC)	/* from one true word to the next */
 #define LABLINK_TRUE_NS		(100 * NSEC_PER_MSEC)	/* how long that lasts */
+#define LABLINK_SUBFRAME_NS	NSEC_PER_MSEC
+#define LABLINK_PROBE_PORT	5004	/* the agent's */
 
 /* A run of pure ACKs, of which the newest is held back. */
 struct lablink_run {
@@ -115,6 +126,7 @@ static struct {
 	spinlock_t	lock;		/* of the instants below */
 	u64		last_ns;	/* last packet in either direction */
 	u64		ready_ns;	/* end of the latest promotion */
+	u64		granted_ns;	/* last grant in either direction */
 } lablink_radio = { .lock = __SPIN_LOCK_UNLOCKED(lablink_radio.lock) };
 
 /* Which way a link carries what the server's clock says. */
@@ -169,6 +181,9 @@ struct lablink_sched_data {
 	u64		outage_end_ns;
 	u64		promotion_ns;
 	u64		idle_ns;
+	u64		drx_cycle_ns;	/* 0: of the way up, or none */
+	u64		drx_on_ns;
+	u64		drx_awake_ns;	/* 0: no DRX */
 
 	u32		reorder_ppm;
 	u32		overtakers;	/* packets that still pass the held one */
@@ -210,6 +225,9 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_FIRMWARE]	= { .type = NLA_U32 },
 	[TCA_LABLINK_GRANT]	= { .type = NLA_U64 },
 	[TCA_LABLINK_REPORT]	= { .type = NLA_U64 },
+	[TCA_LABLINK_DRX_CYCLE]	= { .type = NLA_U64 },
+	[TCA_LABLINK_DRX_ON]	= { .type = NLA_U64 },
+	[TCA_LABLINK_DRX_AWAKE]	= { .type = NLA_U64 },
 };
 
 static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
@@ -225,10 +243,59 @@ static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
 	spin_unlock_irqrestore(&lablink_radio.lock, flags);
 }
 
-static u64 lablink_blocked_until(const struct lablink_sched_data *q)
+static bool lablink_is(const struct sk_buff *skb, u8 protocol)
 {
-	return q->promotion_ns ? max(q->outage_end_ns, lablink_radio.ready_ns) :
-				 q->outage_end_ns;
+	if (skb->protocol == htons(ETH_P_IP))
+		return ip_hdr(skb)->protocol == protocol;
+	return skb->protocol == htons(ETH_P_IPV6) &&
+	       ipv6_hdr(skb)->nexthdr == protocol;
+}
+
+/* Those who look at a radio may not keep it awake. */
+static bool lablink_is_probe(const struct sk_buff *skb)
+{
+	__be16 port = htons(LABLINK_PROBE_PORT);
+
+	return lablink_is(skb, IPPROTO_UDP) &&
+	       (udp_hdr(skb)->source == port || udp_hdr(skb)->dest == port);
+}
+
+static void lablink_granted(const struct lablink_sched_data *q,
+			    const struct sk_buff *skb, u64 now)
+{
+	unsigned long flags;
+
+	if (!q->drx_awake_ns || now < q->start_ns || lablink_is_probe(skb))
+		return;
+	spin_lock_irqsave(&lablink_radio.lock, flags);
+	lablink_radio.granted_ns = now;
+	spin_unlock_irqrestore(&lablink_radio.lock, flags);
+}
+
+/* The end of this subframe at the latest, since the phone may wake by itself. What
+ * crosses at present has a grant in each.
+ */
+static u64 lablink_asleep_until(struct Qdisc *sch, u64 now)
+{
+	const struct lablink_sched_data *q = qdisc_priv(sch);
+	u64 phase_ns;
+
+	if (!q->drx_cycle_ns || !sch->q.qlen || now < q->start_ns ||
+	    q->tx_end_ns || q->head_sent ||
+	    now < lablink_radio.granted_ns + q->drx_awake_ns)
+		return 0;
+	div64_u64_rem(now - q->start_ns, q->drx_cycle_ns, &phase_ns);
+	if (phase_ns < q->drx_on_ns)
+		return 0;
+	return now + min(q->drx_cycle_ns - phase_ns, (u64)LABLINK_SUBFRAME_NS);
+}
+
+static u64 lablink_blocked_until(struct Qdisc *sch, u64 now)
+{
+	const struct lablink_sched_data *q = qdisc_priv(sch);
+	u64 until_ns = max(q->outage_end_ns, lablink_asleep_until(sch, now));
+
+	return q->promotion_ns ? max(until_ns, lablink_radio.ready_ns) : until_ns;
 }
 
 int lablink_queue_child(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -259,14 +326,6 @@ static int lablink_queue(struct sk_buff *skb, struct Qdisc *sch,
 	sch->q.qlen++;
 	lab_modem_put(&q->modem, skb, ktime_get_ns());
 	return NET_XMIT_SUCCESS;
-}
-
-static bool lablink_is_tcp(const struct sk_buff *skb)
-{
-	if (skb->protocol == htons(ETH_P_IP))
-		return ip_hdr(skb)->protocol == IPPROTO_TCP;
-	return skb->protocol == htons(ETH_P_IPV6) &&
-	       ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
 }
 
 /* An ACK with SACK, ECN's echo or MPTCP's options says something of its own. */
@@ -433,7 +492,7 @@ static u8 *lablink_stamps(struct sk_buff *skb)
 	unsigned int len = skb_transport_offset(skb) + sizeof(struct tcphdr);
 	u8 *option, *end;
 
-	if (!lablink_is_tcp(skb) || skb->ip_summed != CHECKSUM_PARTIAL ||
+	if (!lablink_is(skb, IPPROTO_TCP) || skb->ip_summed != CHECKSUM_PARTIAL ||
 	    skb_ensure_writable(skb, len))
 		return NULL;
 	len = skb_transport_offset(skb) + __tcp_hdrlen(tcp_hdr(skb));
@@ -476,7 +535,7 @@ static int lablink_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	struct lablink_sched_data *q = qdisc_priv(sch);
 
 	qdisc_skb_cb(skb)->pkt_len = skb->len - skb_network_offset(skb);
-	if (q->ack_thin > 1 && now >= q->start_ns && lablink_is_tcp(skb))
+	if (q->ack_thin > 1 && now >= q->start_ns && lablink_is(skb, IPPROTO_TCP))
 		return lablink_thin(skb, sch, now, to_free);
 	return lablink_queue(skb, sch, to_free);
 }
@@ -489,6 +548,8 @@ static int lablink_admit(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	struct sk_buff *segs, *next;
 
 	lablink_radio_used(q, now);
+	if (!q->drx_cycle_ns)
+		lablink_granted(q, skb, now);
 	if (q->clock)
 		lablink_set_clock(skb, q->clock, now);
 	if (!skb_is_gso(skb))
@@ -697,7 +758,7 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
-	u64 blocked_until = lablink_blocked_until(q);
+	u64 blocked_until = lablink_blocked_until(sch, now);
 	struct sk_buff *skb;
 
 	/* Whether or not the radio works. */
@@ -721,6 +782,7 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 	if (unlikely(!skb))
 		return NULL;
 	lablink_radio_used(q, now);
+	lablink_granted(q, skb, now);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
 	qdisc_bstats_update(sch, skb);
@@ -884,6 +946,12 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 		q->promotion_ns = nla_get_u64(tb[TCA_LABLINK_PROMOTION]);
 		q->idle_ns = nla_get_u64(tb[TCA_LABLINK_IDLE]);
 	}
+	if (tb[TCA_LABLINK_DRX_CYCLE] && tb[TCA_LABLINK_DRX_ON]) {
+		q->drx_cycle_ns = nla_get_u64(tb[TCA_LABLINK_DRX_CYCLE]);
+		q->drx_on_ns = nla_get_u64(tb[TCA_LABLINK_DRX_ON]);
+	}
+	if (tb[TCA_LABLINK_DRX_AWAKE])
+		q->drx_awake_ns = nla_get_u64(tb[TCA_LABLINK_DRX_AWAKE]);
 	if (tb[TCA_LABLINK_FIRMWARE])
 		lab_modem_init(&q->modem, nla_get_u32(tb[TCA_LABLINK_FIRMWARE]),
 			       tb[TCA_LABLINK_GRANT] ?
@@ -901,6 +969,7 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 	err = lablink_change(sch, opt, extack);
 	/* The radio is awake at the start. */
 	lablink_radio.last_ns = q->start_ns;
+	lablink_radio.granted_ns = q->start_ns;
 	return err;
 }
 
