@@ -767,6 +767,15 @@ TARGETS = (
         short_after_step_s,
         at_most=2.0,
     ),
+    Target("23", "b23-bursts", "goodput of stock's", goodput_of(STOCK), 0.95),
+    Target(
+        "23",
+        "b23-bursts",
+        "p95 RTT of a BBR sender's",
+        p95_of("bbr"),
+        at_most=1.2,
+        together=True,
+    ),
 )
 
 # Rows that no run of the lab can show.
