@@ -166,7 +166,8 @@ def run(
             "The application of a bulk download: fast; slow:RATE reads at that rate; pause:AT/FOR "
             "does not read for a while; burst:PERIOD/SIZE asks every PERIOD for a segment of a "
             "video on the same connection, or once the one before is there; small:SIZE reads that "
-            "much in each call.",
+            "much in each call; every:PERIOD reads all that is there, that often; lowat:SIZE sets "
+            "SO_RCVLOWAT and sleeps in poll() until it may read.",
             "READER",
             "--reader",
         ),

@@ -167,7 +167,11 @@ _READERS: dict[str, tuple[_Unit, ...]] = {
     "pause": (_TIME, _TIME),
     "burst": (_TIME, _BYTES),
     "small": (_BYTES,),
+    "every": (_TIME,),
+    "lowat": (_BYTES,),
 }
+# The kernel takes it for half of the largest buffer at most.
+MAX_LOWAT_BYTES = 8 << 20
 # A slow reader reads every 10 ms.
 MIN_READ_BPS = 8_000
 
@@ -720,7 +724,9 @@ def _reader(options: _Options) -> Reader:
     kind, _, rest = text.partition(":")
     numbers = rest.split("/") if rest else []
     if kind not in _READERS or len(numbers) != len(_READERS[kind]):
-        forms = "fast, slow:RATE, pause:AT/FOR, burst:PERIOD/SIZE, small:SIZE"
+        forms = (
+            "fast, slow:RATE, pause:AT/FOR, burst:PERIOD/SIZE, small:SIZE, every:PERIOD, lowat:SIZE"
+        )
         raise SpecError(f"--reader: '{text}' is none of {forms}")
     try:
         values = [parse(n) for (parse, _), n in zip(_READERS[kind], numbers, strict=True)]
@@ -728,6 +734,8 @@ def _reader(options: _Options) -> Reader:
         raise SpecError(f"--reader: {e}") from e
     if kind != "pause" and not all(values):
         raise SpecError(f"--reader: '{text}' has a number that is not more than 0")
+    if kind == "lowat" and values[0] > MAX_LOWAT_BYTES:
+        raise SpecError(f"--reader: '{text}' sleeps for more than half of any buffer")
     if kind == "slow" and values[0] < MIN_READ_BPS:
         raise SpecError(f"--reader: '{text}' is slower than {units.show_rate(MIN_READ_BPS)}")
     return Reader(kind, tuple(values))

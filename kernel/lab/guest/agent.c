@@ -154,6 +154,8 @@ enum reader {
 	READER_PAUSE,	/* at, for: us */
 	READER_BURST,	/* period: us, segment: bytes */
 	READER_SMALL,	/* bytes of a call */
+	READER_EVERY,	/* period: us */
+	READER_LOWAT,	/* bytes that it sleeps for */
 };
 
 struct neighbour;
@@ -406,6 +408,8 @@ static void set_reader_options(int fd)
 	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, spec.rcvbuf);
 	set_option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, spec.window_clamp);
 	set_option(fd, IPPROTO_TCP, TCP_MAXSEG, spec.mss);
+	if (spec.reader == READER_LOWAT)
+		set_option(fd, SOL_SOCKET, SO_RCVLOWAT, spec.reader_number[0]);
 }
 
 static void set_cc(int fd, const char *cc)
@@ -750,6 +754,10 @@ static void reader_acts(struct conn *c, int64_t now)
 		c->next_us += spec.read_us;
 		break;
 	}
+	case READER_EVERY:
+		drain(c);
+		c->next_us += spec.reader_number[0];
+		break;
 	case READER_PAUSE: {
 		int64_t end_us = t0_us + spec.reader_number[0] + spec.reader_number[1];
 
@@ -1517,6 +1525,20 @@ static int64_t flow_start_us(void)
 	return t0_us + next_flow * spec.flow_gap_us;
 }
 
+/* Those that read by the clock alone sleep whatever comes. */
+static uint32_t reader_events(void)
+{
+	switch (spec.reader) {
+	case READER_SLOW:
+	case READER_EVERY:
+		return 0;
+	case READER_BURST:
+		return EPOLLIN | EPOLLOUT | EPOLLET;
+	default:
+		return EPOLLIN;
+	}
+}
+
 static void start_flow(const char *device)
 {
 	int i = next_flow;
@@ -1526,7 +1548,7 @@ static void start_flow(const char *device)
 
 	next_flow++;
 	c->next_us = INT64_MAX;
-	if (spec.reader == READER_SLOW)
+	if (spec.reader == READER_SLOW || spec.reader == READER_EVERY)
 		c->next_us = start_us;
 	else if (spec.reader == READER_PAUSE)
 		c->next_us = start_us > pause_us ? start_us : pause_us;
@@ -1535,10 +1557,7 @@ static void start_flow(const char *device)
 	if (spec.accepted)
 		connect_to(opener, BULK_SENDER, PORT_BULK, EPOLLOUT | EPOLLET);
 	else
-		connect_over(device, c, BULK_READER, PORT_BULK,
-			     spec.reader == READER_SLOW ? 0 :
-			     spec.reader == READER_BURST ? EPOLLIN | EPOLLOUT | EPOLLET :
-							   EPOLLIN);
+		connect_over(device, c, BULK_READER, PORT_BULK, reader_events());
 	/* The SYN of a fast open needs data to carry. */
 	if (spec.fastopen && !c->size && send(c->fd, chunk, 1, MSG_NOSIGNAL) < 0)
 		die("fast open");
@@ -1802,7 +1821,9 @@ static void parse_drx(const char *rest)
 
 static void parse_reader(const char *rest)
 {
-	static const char *const names[] = { "fast", "slow", "pause", "burst", "small" };
+	static const char *const names[] = {
+		"fast", "slow", "pause", "burst", "small", "every", "lowat"
+	};
 	char name[16];
 	size_t i;
 

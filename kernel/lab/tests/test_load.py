@@ -105,6 +105,25 @@ def test_small_reads(run: Run) -> None:
     assert small["goodput_mbps"] == pytest.approx(fast["goodput_mbps"], rel=0.01)
 
 
+def test_a_reader_that_is_seldom_there(run: Run) -> None:
+    """It reads all there is, and between its visits nothing."""
+    result = run("stock", **LINK, reader="every:500ms")
+    got = result["series"]["goodput_mbps"]
+    # What is there at a visit is in the sample that ends with it.
+    assert [i for i, mbps in enumerate(got) if mbps] == list(range(4, 100, 5))
+    assert all(mbps == pytest.approx(5 * 9.6, rel=0.05) for mbps in got[24::5])
+    assert result["flows"][0]["reads"] > 2 * 15
+
+
+def test_a_reader_that_sleeps_for_much(run: Run) -> None:
+    """It is woken for that much and no less, and has it all: 300 kB are 0.25 s at 10 Mb/s."""
+    fast, lowat = (run("stock", **LINK, reader=reader) for reader in ("fast", "lowat:300kB"))
+    visits = [i for i, mbps in enumerate(lowat["series"]["goodput_mbps"]) if mbps]
+    assert len(visits) == pytest.approx(9.6 * 1e6 / 8 / 300e3 * 10, abs=4)
+    assert lowat["goodput_mbps"] == pytest.approx(fast["goodput_mbps"], rel=0.05)
+    assert lowat["flows"][0]["reads"] < 4 * len(visits)
+
+
 def test_shaped_server(run: Run) -> None:
     """Its downloads and objects leave at that rate, whatever the link could carry."""
     shaped = run("stock", rate="10mbit", duration="5s", shape="2mbit")

@@ -196,7 +196,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         {"mptcp": True, "rcvbuf": "1MB"},
         {"event": changes},
     ]
-    readers = ("slow:2mbit", "pause:20s/10s", "small:100B")
+    readers = ("slow:2mbit", "pause:20s/10s", "small:100B", "every:500ms", "lowat:300kB")
     wanted = [
         *(spec.parse("stock", MINIMAL | each) for each in (*company, *sockets)),
         *(spec.parse("stock", MINIMAL | {"uplink-rate": "5mbit"} | each) for each in uplinks),
@@ -350,6 +350,8 @@ WRONG = [
         "--scheme stock --rate 1mbit --reader burst:4s/x",
         "--reader: 'x' is not a number with a unit",
     ),
+    ("--scheme stock --rate 1mbit --reader every:0ms", "'every:0ms' has a number that is not"),
+    ("--scheme stock --rate 1mbit --reader lowat:9MB", "'lowat:9MB' sleeps for more than half"),
     (
         "--scheme stock --rate 1mbit --reader small:0",
         "--reader: 'small:0' has a number that is not",
