@@ -776,6 +776,7 @@ TARGETS = (
         at_most=1.2,
         together=True,
     ),
+    Target("24", "b24-seldom", "goodput of stock's, same limits", goodput_of(LIMITS), 0.97),
 )
 
 # Rows that no run of the lab can show.
