@@ -107,7 +107,7 @@ def test_small_reads(run: Run) -> None:
 
 def test_a_reader_that_is_seldom_there(run: Run) -> None:
     """It reads all there is, and between its visits nothing."""
-    result = run("stock", **LINK, reader="every:500ms")
+    result = run("android-13plus", **LINK, reader="every:500ms")
     got = result["series"]["goodput_mbps"]
     # What is there at a visit is in the sample that ends with it.
     assert [i for i, mbps in enumerate(got) if mbps] == list(range(4, 100, 5))
@@ -117,7 +117,9 @@ def test_a_reader_that_is_seldom_there(run: Run) -> None:
 
 def test_a_reader_that_sleeps_for_much(run: Run) -> None:
     """It is woken for that much and no less, and has it all: 300 kB are 0.25 s at 10 Mb/s."""
-    fast, lowat = (run("stock", **LINK, reader=reader) for reader in ("fast", "lowat:300kB"))
+    fast, lowat = (
+        run("android-13plus", **LINK, reader=reader) for reader in ("fast", "lowat:300kB")
+    )
     visits = [i for i, mbps in enumerate(lowat["series"]["goodput_mbps"]) if mbps]
     assert len(visits) == pytest.approx(9.6 * 1e6 / 8 / 300e3 * 10, abs=4)
     assert lowat["goodput_mbps"] == pytest.approx(fast["goodput_mbps"], rel=0.05)
