@@ -462,6 +462,22 @@ def run(
             "The server's timestamps count once in this time. Default: 1ms.", "TIME", "--clock-tick"
         ),
     ] = None,
+    syn_scale: Annotated[
+        str | None,
+        _option(
+            "A middlebox on the way gives the phone's SYNs this window scale, 0 to 14, in place of "
+            "their own.",
+            "N",
+            "--syn-scale",
+        ),
+    ] = None,
+    strip_timestamps: Annotated[
+        bool,
+        typer.Option(
+            "--strip-timestamps",
+            help="A middlebox on the way takes the timestamps option out of SYNs.",
+        ),
+    ] = False,
     gro: Annotated[
         str | None,
         _option(
@@ -569,6 +585,8 @@ def run(
         "second": second,
         "clock-drift": clock_drift,
         "clock-tick": clock_tick,
+        "syn-scale": syn_scale,
+        "strip-timestamps": strip_timestamps,
         "gro": gro,
         "tso": tso,
         "upload-tso": upload_tso,

@@ -47,6 +47,8 @@ LINK_KEYS = (
     "second",
     "clock_ppm",
     "clock_tick_ms",
+    "syn_scale",
+    "strip_timestamps",
     "gro_ms",
     "tso",
     "upload_tso",
@@ -364,6 +366,10 @@ def link_label(result: Result) -> str:
         parts.append(f"server's clock {c['clock_ppm']:+d} ppm")
     if c.get("clock_tick_ms", 1) != 1:
         parts.append(f"server's ticks of {c['clock_tick_ms']} ms")
+    if c.get("syn_scale") is not None:
+        parts.append(f"the phone's SYNs with a scale of {c['syn_scale']}")
+    if c.get("strip_timestamps"):
+        parts.append("SYNs without their timestamps")
     if c.get("gro_ms") is not None:
         parts.append(f"GRO of {c['gro_ms']:g} ms")
     if c.get("tso"):

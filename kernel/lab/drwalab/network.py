@@ -258,7 +258,8 @@ def agent_spec(spec: RunSpec) -> str:
         _link("down", spec.down),
     ]
     up = spec.up
-    if up is None and (spec.ack_thin or spec.stops_both_ways or spec.has_clock):
+    works = spec.ack_thin or spec.stops_both_ways or spec.has_clock or spec.has_middlebox
+    if up is None and works:
         up = Link(UNLIMITED_BPS, None, units.parse_bytes(DEFAULTS["uplink-buffer"]))
     if up:
         lines.append(_link("up", up))
@@ -286,6 +287,8 @@ def agent_spec(spec: RunSpec) -> str:
     if spec.promotion:
         lines.append(f"promotion_us {spec.promotion.wake_us}")
         lines.append(f"idle_us {spec.promotion.idle_us}")
+    if spec.syn_scale is not None:
+        lines.append(f"syn_scale {spec.syn_scale}")
     if spec.drx:
         lines.append(f"drx {spec.drx.cycle_us} {spec.drx.on_us} {spec.drx.inactivity_us}")
     lines += [f"reorder_ppm {spec.reorder_ppm}", f"ack_thin {spec.ack_thin}"]
@@ -304,6 +307,7 @@ def agent_spec(spec: RunSpec) -> str:
     }
     lines += [f"{name} {size}" for name, size in sizes.items() if size]
     flags = {
+        "strip_stamps": spec.strip_timestamps,
         "fastopen": spec.sockets.fastopen,
         "mptcp": spec.sockets.mptcp,
         "accepted": spec.sockets.accepted,

@@ -222,6 +222,8 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "second": spec.second,
         "clock_ppm": spec.clock.ppm,
         "clock_tick_ms": spec.clock.tick_ms,
+        "syn_scale": spec.syn_scale,
+        "strip_timestamps": spec.strip_timestamps,
         "gro_ms": _or_none(spec.gro_us, 1000),
         "tso": spec.tso,
         "upload_tso": spec.upload_tso,

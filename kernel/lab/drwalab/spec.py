@@ -47,6 +47,8 @@ MAX_CLOCK_PPM = 10_000
 # What the server may begin with, in segments.
 MAX_INITCWND = 100
 MAX_CLOCK_TICK_MS = 1000
+# RFC 7323, 2.3.
+MAX_SCALE = 14
 # Their steps, in lablink.
 MAX_CLOCK_STEPS = 16
 # veth has GRO since 5.13.
@@ -309,6 +311,9 @@ class RunSpec:
     neighbours: tuple[Neighbour, ...]
     second: str | None
     clock: Clock
+    # What middleboxes make of SYNs: the window scale of the phone's, and no timestamps.
+    syn_scale: int | None
+    strip_timestamps: bool
     gro_us: int | None
     tso: bool
     upload_tso: bool
@@ -341,6 +346,10 @@ class RunSpec:
         changes = any(event.what in ("clock", "timestamps") for event in self.events)
         lies = any(neighbour.kind == "liar" for neighbour in self.neighbours)
         return bool(changes or lies or self.upload_lie_ms or self.clock != Clock())
+
+    @property
+    def has_middlebox(self) -> bool:
+        return self.strip_timestamps or self.syn_scale is not None
 
     def idle(self) -> "RunSpec":
         """This link with nothing on it but probes, whatever the phone, the load and the seed are.
@@ -377,6 +386,8 @@ class RunSpec:
             neighbours=(),
             second=None,
             clock=Clock(),
+            syn_scale=None,
+            strip_timestamps=False,
             tso=False,
             upload_tso=False,
             seed=DEFAULTS["seed"],
@@ -457,6 +468,8 @@ class RunSpec:
             words += ["--clock-drift", units.show_ppm(self.clock.ppm)]
         if self.clock.tick_ms != 1:
             words += ["--clock-tick", units.show_time(self.clock.tick_ms * 1000)]
+        if self.syn_scale is not None:
+            words += ["--syn-scale", str(self.syn_scale)]
         if self.gro_us is not None:
             words += ["--gro", units.show_time(self.gro_us)]
         if self.shape_bps:
@@ -464,6 +477,7 @@ class RunSpec:
         if self.initcwnd:
             words += ["--initcwnd", str(self.initcwnd)]
         flags = {
+            "--strip-timestamps": self.strip_timestamps,
             "--tso": self.tso,
             "--upload-tso": self.upload_tso,
             "--keep-alive": self.keep_alive,
@@ -586,6 +600,8 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         neighbours=_neighbours(options.get("neighbour") or []),
         second=options.choice("second", tuple(SECONDS)) if options.given("second") else None,
         clock=_clock(options),
+        syn_scale=options.whole("syn-scale", 0, MAX_SCALE) if options.given("syn-scale") else None,
+        strip_timestamps=bool(options.get("strip-timestamps")),
         gro_us=options.parse("gro", units.parse_time_us) if options.given("gro") else None,
         tso=bool(options.get("tso")),
         upload_tso=bool(options.get("upload-tso")),

@@ -108,7 +108,7 @@ enum {
 	LINK_REORDER, LINK_ACK_THIN, LINK_PROMOTION, LINK_IDLE, LINK_OUTAGE,
 	LINK_HAND_OVER, LINK_CLOCK, LINK_CLOCK_PPM, LINK_CLOCK_TICK, LINK_CLOCK_STEP,
 	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT, LINK_FIRMWARE, LINK_GRANT, LINK_REPORT,
-	LINK_DRX_CYCLE, LINK_DRX_ON, LINK_DRX_AWAKE,
+	LINK_DRX_CYCLE, LINK_DRX_ON, LINK_DRX_AWAKE, LINK_SYN_SCALE, LINK_STRIP_STAMPS,
 };
 
 /* Of net/sched/lab_modem.h, as the link's xstats */
@@ -262,6 +262,8 @@ static struct {
 	char second_device[IFNAMSIZ];
 	bool gro;
 	int rcvbuf, window_clamp, mss;
+	int syn_scale;		/* of the window, in place of the phone's; -1: its own */
+	bool strip_stamps;	/* from SYNs */
 	unsigned int pace_bytes;	/* per second, of each of the server's connections */
 	char cc[32], phone_cc[32], child[512], phone_child[512];
 	struct transfer upload[MAX_UPLOADS];
@@ -275,6 +277,7 @@ static struct {
 	.up = { .ns = "phone", .dev = "rmnet0" },
 	.second = { .ns = "router", .dev = "ap0" },
 	.clock_tick_ms = 1,
+	.syn_scale = -1,
 	.cc = "cubic",
 	.phone_cc = "cubic",
 };
@@ -1164,6 +1167,10 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
 		put_u64(r, LINK_IDLE, spec.idle_us * 1000);
 	}
+	if (spec.syn_scale >= 0 && l == &spec.up)
+		put_u32(r, LINK_SYN_SCALE, spec.syn_scale);
+	if (spec.strip_stamps)
+		put_attr(r, LINK_STRIP_STAMPS, "", 0);
 	if (spec.drx_awake_us && l == &spec.down) {
 		put_u64(r, LINK_DRX_CYCLE, spec.drx_cycle_us * 1000);
 		put_u64(r, LINK_DRX_ON, spec.drx_on_us * 1000);
@@ -2042,6 +2049,10 @@ static void parse_spec(const char *path)
 			spec.window_clamp = atoi(value);
 		else if (!strcmp(line, "mss"))
 			spec.mss = atoi(value);
+		else if (!strcmp(line, "syn_scale"))
+			spec.syn_scale = atoi(value);
+		else if (!strcmp(line, "strip_stamps"))
+			spec.strip_stamps = true;
 		else if (!strcmp(line, "fastopen"))
 			spec.fastopen = true;
 		else if (!strcmp(line, "mptcp"))

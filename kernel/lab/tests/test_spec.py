@@ -100,6 +100,7 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
         {"flows": "0", "object": ["8kB"], "think": "1s", "keep-alive": True, "upload": True},
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
         {"drx": "160ms/10ms/100ms"},
+        {"syn-scale": "0", "strip-timestamps": True},
         {"neighbour": ["quic"], "second": "clat", "flows": "2", "clock-drift": "500ppm"},
         {"uploads": "3", "upload-cc": "bbr", "upload-lie": "-20ms", "probe-kind": "opaque"},
     ]
@@ -181,6 +182,8 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         {"neighbour": ["cubic", "bbr:2s", "quic:0s/3s", "liar:1s/500ms"], "flows": "3"},
         {"second": "vpn", "flows": "2", "clock-drift": "-500ppm", "clock-tick": "4ms"},
         {"gro": "1ms", "tso": True},
+        {"syn-scale": "7"},
+        {"syn-scale": "0", "strip-timestamps": True},
         {"event": ["1s clock=-200ms", "2s clock=1.5s", "3s timestamps=off", "4s timestamps=on"]},
     ]
     uplinks: list[dict[str, object]] = [
@@ -299,6 +302,8 @@ WRONG = [
     ("--scheme stock --rate 1mbit --clock-tick 500us", "has to be a whole number from 1 to 1000"),
     ("--scheme stock --rate 1mbit --event '1s clock=0ms'", "'0ms' is no whole number of ms, or 0"),
     ("--scheme stock --rate 1mbit --event '1s timestamps=no'", "'no' is neither off nor on"),
+    ("--scheme stock --rate 1mbit --syn-scale 15", "'15' is not a whole number from 0 to 14"),
+    ("--scheme stock --rate 1mbit --syn-scale -1", "'-1' is not a whole number from 0 to 14"),
     ("--scheme stock --rate 1mbit --gro 1", "--gro: '1' is not a number with a unit"),
     ("--scheme stock --rate 1mbit --kernel 5.10 --gro 1ms", "--gro: the lab's links have none"),
     ("--scheme stock --rate 1mbit --shape 35gbit", "--shape: '35gbit' is out of 8bit to 34gbit"),

@@ -24,6 +24,9 @@
  *	       grant finds the base station at any time; a grant either way keeps
  *	       the radio awake until the inactivity timer has run out
  *  outage     nothing crosses until it ends
+ *  syn_scale  SYNs leave with this window scale in place of their own, as some
+ *	       middleboxes have it
+ *  strip_stamps  SYNs leave without timestamps, whose place NOPs take
  *  hand_over  what crossed in an interval leaves together at its end, as a modem
  *	       hands a batch to the phone
  *  modem      the phone's modem (lab_modem.h) has a queue of its own, and the child
@@ -98,6 +101,8 @@ enum {
 	TCA_LABLINK_DRX_CYCLE,	/* u64, ns, of the way down */
 	TCA_LABLINK_DRX_ON,	/* u64, ns of the cycle's beginning, of the way down */
 	TCA_LABLINK_DRX_AWAKE,	/* u64, ns from a grant to sleep, 0: none */
+	TCA_LABLINK_SYN_SCALE,	/* u32, of the window */
+	TCA_LABLINK_STRIP_STAMPS, /* flag, from SYNs */
 	__TCA_LABLINK_MAX,
 };
 
@@ -196,6 +201,8 @@ struct lablink_sched_data {
 	struct sk_buff_head batch;
 
 	enum lablink_clock_way clock;
+	int		syn_scale;	/* -1: theirs */
+	bool		strip_stamps;
 
 	struct lab_modem modem;
 
@@ -228,6 +235,8 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_DRX_CYCLE]	= { .type = NLA_U64 },
 	[TCA_LABLINK_DRX_ON]	= { .type = NLA_U64 },
 	[TCA_LABLINK_DRX_AWAKE]	= { .type = NLA_U64 },
+	[TCA_LABLINK_SYN_SCALE]	= { .type = NLA_U32 },
+	[TCA_LABLINK_STRIP_STAMPS] = { .type = NLA_FLAG },
 };
 
 static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
@@ -486,8 +495,8 @@ static void lablink_translate(struct sk_buff *skb, u8 *option,
 	memcpy(stamp, &wire, sizeof(wire));
 }
 
-/* The timestamps of a segment, whose checksum is left to the last device. */
-static u8 *lablink_stamps(struct sk_buff *skb)
+/* An option of a segment, whose checksum is left to the last device. */
+static u8 *lablink_option(struct sk_buff *skb, u8 kind, u8 size)
 {
 	unsigned int len = skb_transport_offset(skb) + sizeof(struct tcphdr);
 	u8 *option, *end;
@@ -507,7 +516,7 @@ static u8 *lablink_stamps(struct sk_buff *skb)
 		}
 		if (option + 1 >= end || option[1] < 2 || option + option[1] > end)
 			return NULL;
-		if (option[0] == TCPOPT_TIMESTAMP && option[1] == TCPOLEN_TIMESTAMP)
+		if (option[0] == kind && option[1] == size)
 			return option;
 		option += option[1];
 	}
@@ -517,7 +526,7 @@ static u8 *lablink_stamps(struct sk_buff *skb)
 static void lablink_set_clock(struct sk_buff *skb, enum lablink_clock_way way,
 			      u64 now)
 {
-	u8 *option = lablink_stamps(skb);
+	u8 *option = lablink_option(skb, TCPOPT_TIMESTAMP, TCPOLEN_TIMESTAMP);
 	unsigned long flags;
 
 	if (!option)
@@ -527,6 +536,23 @@ static void lablink_set_clock(struct sk_buff *skb, enum lablink_clock_way way,
 	if (lablink_server.no_stamps && !tcp_hdr(skb)->syn)
 		memset(option, TCPOPT_NOP, TCPOLEN_TIMESTAMP);
 	spin_unlock_irqrestore(&lablink_server.lock, flags);
+}
+
+static void lablink_rewrite_syn(const struct lablink_sched_data *q, struct sk_buff *skb)
+{
+	u8 *option;
+
+	if (!lablink_is(skb, IPPROTO_TCP) || !tcp_hdr(skb)->syn)
+		return;
+	option = q->syn_scale < 0 ? NULL :
+				    lablink_option(skb, TCPOPT_WINDOW, TCPOLEN_WINDOW);
+	if (option)
+		option[2] = q->syn_scale;
+	option = !q->strip_stamps ? NULL :
+				    lablink_option(skb, TCPOPT_TIMESTAMP,
+						   TCPOLEN_TIMESTAMP);
+	if (option)
+		memset(option, TCPOPT_NOP, TCPOLEN_TIMESTAMP);
 }
 
 static int lablink_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
@@ -550,6 +576,7 @@ static int lablink_admit(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	lablink_radio_used(q, now);
 	if (!q->drx_cycle_ns)
 		lablink_granted(q, skb, now);
+	lablink_rewrite_syn(q, skb);
 	if (q->clock)
 		lablink_set_clock(skb, q->clock, now);
 	if (!skb_is_gso(skb))
@@ -950,6 +977,9 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 		q->drx_cycle_ns = nla_get_u64(tb[TCA_LABLINK_DRX_CYCLE]);
 		q->drx_on_ns = nla_get_u64(tb[TCA_LABLINK_DRX_ON]);
 	}
+	q->syn_scale = tb[TCA_LABLINK_SYN_SCALE] ?
+		       nla_get_u32(tb[TCA_LABLINK_SYN_SCALE]) : -1;
+	q->strip_stamps = nla_get_flag(tb[TCA_LABLINK_STRIP_STAMPS]);
 	if (tb[TCA_LABLINK_DRX_AWAKE])
 		q->drx_awake_ns = nla_get_u64(tb[TCA_LABLINK_DRX_AWAKE]);
 	if (tb[TCA_LABLINK_FIRMWARE])
