@@ -127,7 +127,10 @@ def _traces(
     recorded: Path | None,
     skipped: list[str],
 ) -> list[Path]:
-    """Files for "recorded", all links of this way in the folder of traces, and generated ones."""
+    """Files for "recorded", all links of this way in the folder of traces, and generated ones.
+
+    "recorded-5g" are those of them that are named so.
+    """
     found: list[Path] = []
     for name in values[key]:
         kind, _, seed = name.partition(":")
@@ -137,9 +140,10 @@ def _traces(
         if burstlink.is_link(kind):
             found += [_bursty(name, duration) for duration in values["duration"]]
             continue
-        paths = sorted(recorded.glob(f"*{suffix}")) if recorded else []
+        pattern = f"*5g*{suffix}" if name == "recorded-5g" else f"*{suffix}"
+        paths = sorted(recorded.glob(pattern)) if recorded else []
         if not paths:
-            place = f"{recorded} has no *{suffix}" if recorded else "no folder of traces is given"
+            place = f"{recorded} has no {pattern}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
         found += paths
     return found

@@ -167,6 +167,10 @@ def p95(result: Result) -> float:
     return float(result["rtt_ms"]["p95"])
 
 
+def retransmits(result: Result) -> float:
+    return float(result["retransmits"])
+
+
 def power(result: Result) -> float:
     """Goodput for each ms of p95 RTT."""
     return goodput(result) / p95(result)
@@ -216,6 +220,12 @@ def power_of(other: str) -> Measure:
 def p95_of_idle(g: Group) -> float | None:
     ratios = [ratio for r in g.runs(LAW) if (ratio := of_idle(r, "p95"))]
     return float(np.mean(ratios)) if ratios else None
+
+
+def retransmits_of_stock(g: Group) -> float:
+    """One that has none has none of anybody's."""
+    law = g.mean(LAW, retransmits)
+    return g.ratio(retransmits) if law else 0.0
 
 
 def step_of(of: Callable[[Result], float], lambda_: float, before: float) -> Measure:
@@ -777,6 +787,10 @@ TARGETS = (
         together=True,
     ),
     Target("24", "b24-seldom", "goodput of stock's, same limits", goodput_of(LIMITS), 0.97),
+    Target("25", "b25-scale", "goodput of stock's", goodput_of(STOCK), 0.95),
+    Target("26", "b26-many", "p95 RTT of stock's", p95_of(STOCK), at_most=0.6),
+    Target("26", "b26-many", "retransmits of stock's", retransmits_of_stock, at_most=1.0),
+    Target("27", "b27-jumps", "goodput of a BBR sender's", goodput_of("bbr"), 0.95),
 )
 
 # Rows that no run of the lab can show.

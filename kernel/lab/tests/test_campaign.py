@@ -275,7 +275,7 @@ def test_every_target_has_runs_of_its_players() -> None:
     for target in TARGETS:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
         assert {("stock", "cubic", None), ("drwa", "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 25)}
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 28)}
     # A target is known by its row, its name and its bound.
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
@@ -416,8 +416,12 @@ def test_traces_of_cases(tmp_path: Path) -> None:
     assert links(None)[0] == generated
     assert "no folder of traces is given" in links(None)[1][0]
     assert "has no *.down" in links(tmp_path)[1][0]
-    (tmp_path / "ride.down").write_text("5\n")
-    assert links(tmp_path) == (generated | {"ride.down"}, [])
+    for name in ("ride.down", "a-5g-ride.down"):
+        (tmp_path / name).write_text("5\n")
+    assert links(tmp_path) == (generated | {"ride.down", "a-5g-ride.down"}, [])
+    jumps = cases.load(tmp_path)["b27-jumps"]
+    found = {s.down.trace.path.name for s in jumps.specs if s.down.trace}
+    assert found == {*(f"drive-{seed}-40s.down" for seed in range(1, 4)), "a-5g-ride.down"}
 
 
 def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -567,6 +571,8 @@ WANTED = {
     "fetch time of that without the liar": 100 / 80,
     "goodput of that without the liar": 10 / 9,
     "back below 2 base RTTs, s after": 0.0,
+    "p95 RTT of stock's": 60 / 400,
+    "retransmits of stock's": 3 / 4,
 }
 # Of which a test of its own knows more.
 DIAL_ROW = "15"
@@ -620,6 +626,7 @@ def of_player(who: str, **config: Any) -> Result:
     r["objects"] |= {"mean_fct_ms": fetch_ms, "count": 1}
     r["objects"]["by_size"] = [{"size_bytes": 16000, "mean_fct_ms": fetch_ms}]
     r["segments"] = {"mean_fct_ms": segment_ms}
+    r["retransmits"] = 3 if who == "drwa" else 4
     return r
 
 
@@ -727,6 +734,10 @@ def test_the_worst_part_counts() -> None:
 
 
 def test_nothing_of_the_other_one_is_no_division_by_0() -> None:
+    pair = [result("stock"), result("drwa")]
+    for theirs, ours, wanted in ((0, 0, 0.0), (0, 1, float("inf")), (5, 0, 0.0)):
+        pair[0]["retransmits"], pair[1]["retransmits"] = theirs, ours
+        assert targets.retransmits_of_stock(group(*pair)) == wanted
     stock, law = result("stock", goodput=0.0), result("drwa")
     assert targets.goodput_of("stock")(group(stock, law)) == float("inf")
 
