@@ -459,7 +459,9 @@ def run(
     clock_tick: Annotated[
         str | None,
         _option(
-            "The server's timestamps count once in this time. Default: 1ms.", "TIME", "--clock-tick"
+            "The server's timestamps count once in this time, 1us or whole ms. Default: 1ms.",
+            "TIME",
+            "--clock-tick",
         ),
     ] = None,
     syn_scale: Annotated[

@@ -365,7 +365,7 @@ def link_label(result: Result) -> str:
     if c.get("clock_ppm"):
         parts.append(f"server's clock {c['clock_ppm']:+d} ppm")
     if c.get("clock_tick_ms", 1) != 1:
-        parts.append(f"server's ticks of {c['clock_tick_ms']} ms")
+        parts.append(f"server's ticks of {c['clock_tick_ms']:g} ms")
     if c.get("syn_scale") is not None:
         parts.append(f"the phone's SYNs with a scale of {c['syn_scale']}")
     if c.get("strip_timestamps"):

@@ -276,7 +276,7 @@ def agent_spec(spec: RunSpec) -> str:
         lines += [
             "clocks",
             f"clock_ppm {spec.clock.ppm}",
-            f"clock_tick_ms {spec.clock.tick_ms}",
+            f"clock_tick_us {spec.clock.tick_us}",
             # All of the RTT but a millisecond.
             f"lie_ms {max(1, spec.base_rtt_us // 1000 - 1)}",
         ]

@@ -221,7 +221,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "neighbours": [str(neighbour) for neighbour in spec.neighbours],
         "second": spec.second,
         "clock_ppm": spec.clock.ppm,
-        "clock_tick_ms": spec.clock.tick_ms,
+        "clock_tick_ms": spec.clock.tick_us / 1e3,
         "syn_scale": spec.syn_scale,
         "strip_timestamps": spec.strip_timestamps,
         "gro_ms": _or_none(spec.gro_us, 1000),

@@ -211,10 +211,10 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Clock:
-    """The server's clock as its timestamps show it: its drift, and the ms that it counts as one."""
+    """The server's clock as its timestamps show it: its drift, and the us that it counts as one."""
 
     ppm: int = 0
-    tick_ms: int = 1
+    tick_us: int = 1000
 
 
 # Which other interface of the phone carries every second download.
@@ -466,8 +466,8 @@ class RunSpec:
             words += ["--second", self.second]
         if self.clock.ppm:
             words += ["--clock-drift", units.show_ppm(self.clock.ppm)]
-        if self.clock.tick_ms != 1:
-            words += ["--clock-tick", units.show_time(self.clock.tick_ms * 1000)]
+        if self.clock.tick_us != Clock.tick_us:
+            words += ["--clock-tick", units.show_time(self.clock.tick_us)]
         if self.syn_scale is not None:
             words += ["--syn-scale", str(self.syn_scale)]
         if self.gro_us is not None:
@@ -812,10 +812,12 @@ def _clock(options: _Options) -> Clock:
         raise SpecError(f"--clock-drift: {ppm} is out of ±{MAX_CLOCK_PPM} ppm")
     if not options.given("clock-tick"):
         return Clock(ppm)
-    ms, rest = divmod(options.parse("clock-tick", units.parse_time_us), 1000)
-    if rest or not 1 <= ms <= MAX_CLOCK_TICK_MS:
-        raise SpecError(f"--clock-tick: has to be a whole number from 1 to {MAX_CLOCK_TICK_MS} ms")
-    return Clock(ppm, ms)
+    us = options.parse("clock-tick", units.parse_time_us)
+    if us != 1 and (us % 1000 or not 1 <= us // 1000 <= MAX_CLOCK_TICK_MS):
+        raise SpecError(
+            f"--clock-tick: has to be 1us, or a whole number of ms to {MAX_CLOCK_TICK_MS}"
+        )
+    return Clock(ppm, us)
 
 
 def _shape(options: _Options) -> int:

@@ -258,7 +258,7 @@ static struct {
 	int neighbours;
 	int32_t lie_ms;		/* of a liar, or of the server of uploads */
 	int32_t clock_ppm;
-	uint32_t clock_tick_ms;
+	uint32_t clock_tick_us;
 	char second_device[IFNAMSIZ];
 	bool gro;
 	int rcvbuf, window_clamp, mss;
@@ -276,7 +276,7 @@ static struct {
 	.down = { .ns = "router", .dev = "cell0" },
 	.up = { .ns = "phone", .dev = "rmnet0" },
 	.second = { .ns = "router", .dev = "ap0" },
-	.clock_tick_ms = 1,
+	.clock_tick_us = 1000,
 	.syn_scale = -1,
 	.cc = "cubic",
 	.phone_cc = "cubic",
@@ -1152,7 +1152,7 @@ static void put_link(struct request *r, const struct link_spec *l)
 	if (l->clock) {
 		put_u32(r, LINK_CLOCK, l->clock);
 		put_u32(r, LINK_CLOCK_PPM, spec.clock_ppm);
-		put_u32(r, LINK_CLOCK_TICK, spec.clock_tick_ms);
+		put_u32(r, LINK_CLOCK_TICK, spec.clock_tick_us);
 	}
 	if (l->clock == CLOCK_FROM_SERVER && liar_port()) {
 		put_u32(r, LINK_LIE, spec.lie_ms);
@@ -2034,8 +2034,8 @@ static void parse_spec(const char *path)
 			spec.lying_uploads = true;
 		} else if (!strcmp(line, "clock_ppm"))
 			spec.clock_ppm = atoi(value);
-		else if (!strcmp(line, "clock_tick_ms"))
-			spec.clock_tick_ms = atoi(value);
+		else if (!strcmp(line, "clock_tick_us"))
+			spec.clock_tick_us = atoi(value);
 		else if (!strcmp(line, "clocks")) {
 			spec.down.clock = CLOCK_FROM_SERVER;
 			spec.up.clock = CLOCK_TO_SERVER;

@@ -76,6 +76,7 @@ def assert_server_sees_itself(server: Stamps, within: int) -> None:
         ("--clock-drift 10000ppm", 1010, 2),
         ("--clock-drift -10000ppm", 990, 2),
         ("--clock-tick 10ms", 100, 10),
+        ("--clock-tick 1us", 1_000_000, 0),
     ],
 )
 def test_drift_and_ticks(lab: Lab, wire: Path, words: str, per_s: int, within: int) -> None:
@@ -84,6 +85,21 @@ def test_drift_and_ticks(lab: Lab, wire: Path, words: str, per_s: int, within: i
     assert slope(down[down[:, 0] > down[0, 0] + 1]) == pytest.approx(per_s, rel=0.003)
     assert slope(server[server[:, 3] == 1]) == pytest.approx(1000, rel=0.003)
     assert_server_sees_itself(server, within)
+
+
+def test_microseconds(lab: Lab, wire: Path) -> None:
+    """The phone sees the instants of sending, of which the server's own clock tells the ms alone."""
+    down, server = captured(lab, wire, "--clock-tick 1us --event '3s base-rtt=60ms' --buffer 5MB")
+    # Nothing is lost, and some are under way at the end.
+    sent = server[server[:, 3] == 1][: len(down)]
+    at_s = sent[:, 0] - sent[0, 0]
+    late_us = at_s * 1e6 - (down[:, 1] - down[0, 1])
+    # Once the soonest one has come, which the first few are likely to be.
+    assert np.ptp(late_us[(at_s > 1) & (at_s < 2.5)]) < 2
+    # Half of the longer way lies before the capture; within it, the us are lost.
+    longer_us = late_us[at_s > 3.5] - late_us[at_s < 2.5].mean()
+    assert 9_000 < longer_us.min() < longer_us.max() < 10_010
+    assert_server_sees_itself(server, 0)
 
 
 def test_steps(lab: Lab, wire: Path) -> None:

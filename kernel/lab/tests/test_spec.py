@@ -183,6 +183,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         {"second": "vpn", "flows": "2", "clock-drift": "-500ppm", "clock-tick": "4ms"},
         {"gro": "1ms", "tso": True},
         {"syn-scale": "7"},
+        {"clock-tick": "1us"},
         {"syn-scale": "0", "strip-timestamps": True},
         {"event": ["1s clock=-200ms", "2s clock=1.5s", "3s timestamps=off", "4s timestamps=on"]},
     ]
@@ -299,7 +300,7 @@ WRONG = [
     ),
     ("--scheme stock --rate 1mbit --clock-drift 500", "'500' is not a whole number of ppm"),
     ("--scheme stock --rate 1mbit --clock-drift 10001ppm", "10001 is out of ±10000 ppm"),
-    ("--scheme stock --rate 1mbit --clock-tick 500us", "has to be a whole number from 1 to 1000"),
+    ("--scheme stock --rate 1mbit --clock-tick 500us", "has to be 1us, or a whole number of ms to"),
     ("--scheme stock --rate 1mbit --event '1s clock=0ms'", "'0ms' is no whole number of ms, or 0"),
     ("--scheme stock --rate 1mbit --event '1s timestamps=no'", "'no' is neither off nor on"),
     ("--scheme stock --rate 1mbit --syn-scale 15", "'15' is not a whole number from 0 to 14"),

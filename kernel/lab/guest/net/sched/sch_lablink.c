@@ -37,7 +37,7 @@
  * sees its own. The clock is one and the same for all connections.
  *
  *  clock_ppm  the clock is fast, or slow when negative
- *  clock_tick it counts these many ms as one
+ *  clock_tick it counts these many us as one
  *  clock_step it jumps ahead, or stands still for a while when negative
  *  no_stamps  timestamps are removed, also of connections that have begun
  *  lie	       segments from this port claim to be so many ms older, or newer when
@@ -90,7 +90,7 @@ enum {
 	TCA_LABLINK_HAND_OVER,	/* u64, ns between what leaves together */
 	TCA_LABLINK_CLOCK,	/* u32, 1: from the server, 2: to it */
 	TCA_LABLINK_CLOCK_PPM,	/* s32 */
-	TCA_LABLINK_CLOCK_TICK,	/* u32, ms */
+	TCA_LABLINK_CLOCK_TICK,	/* u32, us */
 	TCA_LABLINK_CLOCK_STEP,	/* s32, ms, from now on */
 	TCA_LABLINK_NO_STAMPS,	/* u32, 1: from now on, 0: no more */
 	TCA_LABLINK_LIE,	/* s32, ms */
@@ -146,13 +146,14 @@ struct lablink_clock {
 	__be16	server_port, phone_port;
 	u64	base_ns;
 	u32	base_ts, last_ts;
+	s64	least_late_us;	/* on the way, since then */
 };
 
 /* The guest's only server has one clock, which two qdiscs translate. */
 static struct {
 	spinlock_t	lock;		/* of all below */
 	s32		ppm;
-	u32		tick_ms;
+	u32		tick_us;
 	s32		lie_ms;
 	__be16		lie_port;
 	bool		no_stamps;
@@ -164,7 +165,7 @@ static struct {
 	struct lablink_clock flow[LABLINK_CLOCKS];
 } lablink_server = {
 	.lock = __SPIN_LOCK_UNLOCKED(lablink_server.lock),
-	.tick_ms = 1,
+	.tick_us = USEC_PER_MSEC,
 };
 
 struct lablink_sched_data {
@@ -398,7 +399,7 @@ static void lablink_end_runs(struct Qdisc *sch)
 /* What a clock that was @ms old, after base_ns, says: ms since then. It never
  * goes back, which receivers would take for an old segment (RFC 7323, 5.3).
  */
-static u64 lablink_clock_says(const struct lablink_clock *c, u64 ms)
+static u64 lablink_clock_ms(const struct lablink_clock *c, u64 ms)
 {
 	s64 says = ms + div_s64((s64)ms * lablink_server.ppm, 1000000);
 	u32 i;
@@ -413,18 +414,40 @@ static u64 lablink_clock_says(const struct lablink_clock *c, u64 ms)
 			continue;
 		says += by_ms > 0 ? by_ms : -min_t(s64, ms - at_ms, -by_ms);
 	}
-	return div_u64(says, lablink_server.tick_ms);
+	return says;
 }
 
-/* The least age at which the clock says this. */
+/* The us of a segment's ms after which it was sent, which its stamp leaves out: how
+ * much later it comes here than the one that came soonest.
+ */
+static u32 lablink_within_ms(struct lablink_clock *c, u64 ms, u64 now)
+{
+	s64 late_us = (s64)div_u64(now - c->base_ns, NSEC_PER_USEC) - ms * USEC_PER_MSEC;
+
+	c->least_late_us = min(c->least_late_us, late_us);
+	return min_t(s64, late_us - c->least_late_us, USEC_PER_MSEC - 1);
+}
+
+/* Its counts after @ms of the server's own. */
+static u64 lablink_clock_says(struct lablink_clock *c, u64 ms, u64 now)
+{
+	u64 us = lablink_clock_ms(c, ms) * USEC_PER_MSEC;
+
+	if (lablink_server.tick_us < USEC_PER_MSEC)
+		us += lablink_within_ms(c, ms, now);
+	return div_u64(us, lablink_server.tick_us);
+}
+
+/* The least age, in the server's own ms, at which the clock says this. */
 static u64 lablink_clock_age(const struct lablink_clock *c, u64 says, u64 now)
 {
+	u64 ms = div_u64(says * lablink_server.tick_us, USEC_PER_MSEC);
 	u64 low = 0, high = div_u64(now - c->base_ns, NSEC_PER_MSEC) + MSEC_PER_SEC;
 
 	while (low < high) {
 		u64 middle = (low + high) / 2;
 
-		if (lablink_clock_says(c, middle) < says)
+		if (lablink_clock_ms(c, middle) < ms)
 			low = middle + 1;
 		else
 			high = middle;
@@ -481,11 +504,12 @@ static void lablink_translate(struct sk_buff *skb, u8 *option,
 		c->base_ns = now;
 		c->base_ts = ts;
 		c->last_ts = ts;
+		c->least_late_us = 0;
 	}
 	if (way == LABLINK_TO_SERVER) {
 		ts = c->base_ts + lablink_clock_age(c, ts - c->base_ts, now);
 	} else {
-		ts = c->base_ts + lablink_clock_says(c, ts - c->base_ts) -
+		ts = c->base_ts + lablink_clock_says(c, ts - c->base_ts, now) -
 		     lablink_lie(c, now);
 		if ((s32)(ts - c->last_ts) < 0)
 			ts = c->last_ts;
@@ -874,7 +898,7 @@ static int lablink_change_clock(struct nlattr **tb)
 	if (tb[TCA_LABLINK_CLOCK_PPM])
 		lablink_server.ppm = nla_get_s32(tb[TCA_LABLINK_CLOCK_PPM]);
 	if (tb[TCA_LABLINK_CLOCK_TICK])
-		lablink_server.tick_ms = max(nla_get_u32(tb[TCA_LABLINK_CLOCK_TICK]), 1U);
+		lablink_server.tick_us = max(nla_get_u32(tb[TCA_LABLINK_CLOCK_TICK]), 1U);
 	if (tb[TCA_LABLINK_NO_STAMPS])
 		lablink_server.no_stamps = nla_get_u32(tb[TCA_LABLINK_NO_STAMPS]);
 	if (tb[TCA_LABLINK_LIE])
