@@ -433,7 +433,8 @@ def run(
             "A download beside those that are measured, such as cubic or cubic:20s/30s (from, "
             "for): cubic and bbr, whose application sets SO_RCVBUF; quic, over UDP with CUBIC of "
             "its own; liar, 20 kbit/s from a server whose timestamps claim a queue of nearly the "
-            "base RTT. Repeat for more.",
+            "base RTT; stream, 500 kbit/s from a server that paces it, governed as well. Repeat "
+            "for more.",
             "KIND[:TIME[/TIME]]",
             "--neighbour",
         ),

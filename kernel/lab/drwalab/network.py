@@ -19,7 +19,16 @@ from random import Random
 
 from drwalab import units
 from drwalab.schemes import Limits
-from drwalab.spec import DEFAULTS, HEADER_BYTES, PACKET_BYTES, SECONDS, Event, Link, RunSpec
+from drwalab.spec import (
+    DEFAULTS,
+    GOVERNED,
+    HEADER_BYTES,
+    PACKET_BYTES,
+    SECONDS,
+    Event,
+    Link,
+    RunSpec,
+)
 from drwalab.uplink import Uplink
 
 CONF = "/proc/sys/net/ipv4/conf"
@@ -384,10 +393,14 @@ def _objects(spec: RunSpec) -> list[str]:
     return requests
 
 
+# Neighbours that are more than TCP with a congestion control of that name.
+OF_ITS_OWN = ("quic", *GOVERNED)
+
+
 def _neighbours(spec: RunSpec) -> list[str]:
     lines = []
     for each in spec.neighbours:
-        kind, cc = (each.kind, "-") if each.kind in ("quic", "liar") else ("tcp", each.kind)
+        kind, cc = (each.kind, "-") if each.kind in OF_ITS_OWN else ("tcp", each.kind)
         for_us = spec.duration_us if each.for_us is None else each.for_us
         lines.append(f"neighbour {kind} {cc} {each.at_us} {for_us}")
     return lines

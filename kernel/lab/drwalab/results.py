@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from drwalab import __version__
 from drwalab.kernels import Kernel
-from drwalab.spec import SAMPLE_US, Link, Neighbour, RunSpec
+from drwalab.spec import GOVERNED, SAMPLE_US, Link, Neighbour, RunSpec
 
 SCHEMA = "drwa-lab-run/2"
 
@@ -292,9 +292,9 @@ def fair_share(
     """What a download gets of a fair part of all that the phone gets, beside its neighbours.
 
     From five seconds after the last of all has started until the first neighbour ends; none without
-    downloads, neighbours, or such a time. A liar, which takes what it needs, is no neighbour here.
+    downloads, neighbours, or such a time. Who takes what it needs and no more is no neighbour here.
     """
-    rivals = [i for i, each in enumerate(spec.neighbours) if each.kind != "liar"]
+    rivals = [i for i, each in enumerate(spec.neighbours) if each.kind not in GOVERNED]
     if not rivals or not spec.flows:
         return None
     starts_us = [spec.neighbours[i].at_us for i in rivals] + [(spec.flows - 1) * spec.flow_gap_us]

@@ -191,12 +191,14 @@ class Reader:
 
 
 # Downloads beside those that are measured: congestion control of a TCP one, or another kind.
-NEIGHBOURS = ("cubic", "bbr", "quic", "liar")
+NEIGHBOURS = ("cubic", "bbr", "quic", "liar", "stream")
+# Of which the law governs these, and which take what they need and no more.
+GOVERNED = ("liar", "stream")
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A download that no law governs, or one whose server lies; without for_us, to the end."""
+    """A download beside the measured ones; without for_us, to the end."""
 
     kind: str
     at_us: int = 0

@@ -137,12 +137,15 @@ enum kind {
 /*
  * Downloads beside those that are measured. Of TCP, the phone's application
  * chose the buffer, so that nothing governs the window; the liar is governed,
- * slow, and lablink gives it a clock that claims a queue.
+ * slow, and lablink gives it a clock that claims a queue. A stream is governed,
+ * and its server paces it.
  */
-enum neighbour_kind { NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR };
+enum neighbour_kind { NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR, NEIGHBOUR_STREAM };
 
 /* The kernel doubles it, to what stock's auto-tuning can reach. */
 enum { NEIGHBOUR_RCVBUF = 8 << 20 };
+
+enum { STREAM_BYTES = 62500 };	/* a second */
 
 /* 20 kb/s of data */
 enum { LIAR_BYTES = 100, LIAR_PERIOD_US = 40000 };
@@ -1889,7 +1892,7 @@ static void parse_uploads(const char *rest)
 /* kind, congestion control of a TCP one, start and length in us */
 static void parse_neighbour(const char *rest)
 {
-	static const char *const kinds[] = { "tcp", "quic", "liar" };
+	static const char *const kinds[] = { "tcp", "quic", "liar", "stream" };
 	struct neighbour *n = &spec.neighbour[spec.neighbours];
 	long long start_us, length_us;
 	char kind[16];
@@ -2142,6 +2145,8 @@ static void serve_neighbours(void)
 		serve_with(c, "server",
 			   n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER : LISTEN_NEIGHBOUR,
 			   PORT_NEIGHBOUR + i, n->kind == NEIGHBOUR_TCP ? n->cc : spec.cc);
+		if (n->kind == NEIGHBOUR_STREAM)
+			set_option(c->fd, SOL_SOCKET, SO_MAX_PACING_RATE, STREAM_BYTES);
 	}
 }
 

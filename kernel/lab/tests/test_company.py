@@ -43,6 +43,15 @@ def test_nothing_governs_a_neighbour(run: Run) -> None:
     assert result["rtt_ms"]["p95"] > 200
 
 
+def test_a_stream_is_governed_and_paced(run: Run) -> None:
+    """It alone: the download beside it has what is left."""
+    result = run("drwa", **LINK, neighbour=["stream:2s"])
+    assert set(result["drwa"]["flow"]) == {0, -1}
+    (theirs,) = result["series"]["neighbour_goodput_mbps"]
+    assert between(theirs, 3, 10) == pytest.approx(0.48, abs=0.03)
+    assert sum(goodput_between(result, 3, 10)) == pytest.approx(9.1, abs=0.2)
+
+
 def test_quic_fills_a_link_and_shares_a_short_queue(run: Run) -> None:
     """Its own control finds the rate, backs off at a loss, and recovers from an outage."""
     alone = LINK | {"flows": 0, "neighbour": ["quic"], "duration": "30s"}

@@ -297,8 +297,11 @@ def test_neighbours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     # From 0.2 to 0.4 s: 50 kB of the two downloads, 30 and 60 kB of the neighbours.
     assert result["fair_share"] == pytest.approx((50 / 2) / (140 / 4), abs=1e-6)
-    # A liar has no share, and nobody has one of a time that is too short.
+    # A liar and a stream have no share, and nobody has one of a time that is too short.
     assert beside(folder, ["quic:200ms", "liar"])["fair_share"] == pytest.approx(
+        (40 / 2) / (50 / 3), abs=1e-6
+    )
+    assert beside(folder, ["quic:200ms", "stream"])["fair_share"] == pytest.approx(
         (40 / 2) / (50 / 3), abs=1e-6
     )
     assert beside(folder, ["liar"])["fair_share"] is None

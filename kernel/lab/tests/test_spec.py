@@ -179,7 +179,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
     }
     changes = ["1s interface=down", "2s interface=up", "3s move=wlan0", "4s move=rmnet0"]
     company: list[dict[str, object]] = [
-        {"neighbour": ["cubic", "bbr:2s", "quic:0s/3s", "liar:1s/500ms"], "flows": "3"},
+        {"neighbour": ["cubic", "bbr:2s", "quic:0s/3s", "liar:1s/500ms", "stream"], "flows": "3"},
         {"second": "vpn", "flows": "2", "clock-drift": "-500ppm", "clock-tick": "4ms"},
         {"gro": "1ms", "tso": True},
         {"syn-scale": "7"},
