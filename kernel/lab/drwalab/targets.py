@@ -6,9 +6,11 @@ does not concern that link. A target holds on all links that it concerns, so the
 it is about the links together, of which it takes the geometric mean.
 """
 
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,10 @@ SHORT_OF_BASE = 2.0
 SLOW_BPS = 2_000_000
 # The values of λ that row 15 tries.
 DIAL = (1.0, 1.1, 1.25, 1.5, 2.0, 2.5, 3.0)
+# What the law of before had of a fair share, by the link's label.
+SECOND_EDITION: dict[str, float] = tomllib.loads(
+    (Path(__file__).resolve().parents[1] / "second-edition.toml").read_text()
+)["share"]
 
 
 class Missing(Exception):
@@ -167,6 +173,14 @@ def p95(result: Result) -> float:
     return float(result["rtt_ms"]["p95"])
 
 
+def mean_rtt(result: Result) -> float:
+    return float(result["rtt_ms"]["mean"])
+
+
+def own_share(result: Result) -> float:
+    return float(result["fair_share"] or 0.0)
+
+
 def retransmits(result: Result) -> float:
     return float(result["retransmits"])
 
@@ -286,11 +300,23 @@ def short_after_rivals_s(g: Group) -> float:
 
 def share(g: Group) -> float:
     """A download's part of a fair one beside its neighbours."""
-    return g.mean(LAW, lambda r: float(r["fair_share"] or 0.0))
+    return g.mean(LAW, own_share)
 
 
 def share_of_stock(g: Group) -> float:
-    return g.ratio(lambda r: float(r["fair_share"] or 0.0))
+    return g.ratio(own_share)
+
+
+def share_of_second_edition(g: Group) -> float | None:
+    """Of what the law had on this link in its second edition."""
+    before = SECOND_EDITION.get(g.label)
+    return share(g) / before if before else None
+
+
+def of_limits(of: Callable[[Result], float], limits: str) -> Measure:
+    """What the law under these limits has of what they give without it."""
+    law = LAW if limits == LIMITS else f"{LAW}, limits {limits}"
+    return lambda g: g.mean(law, of) / g.mean(limits, of)
 
 
 def of_same(of: Callable[[Result], float], **but: Any) -> Measure:
@@ -304,6 +330,12 @@ def of_same(of: Callable[[Result], float], **but: Any) -> Measure:
         return g.mean(LAW, of) / alone if alone else float("inf")
 
     return measure
+
+
+def goodput_after_rtt_step(result: Result) -> float:
+    """Of the ten seconds after the first one."""
+    at_s, _ = changes(result, "base-rtt")[0]
+    return between(at_s, at_s + 10)(result)
 
 
 def p50_queue(result: Result) -> float:
@@ -346,6 +378,14 @@ PLAIN: dict[str, Any] = {"gro_ms": None, "tso": False}
 
 def offloaded(config: dict[str, Any]) -> bool:
     return config["gro_ms"] is not None and bool(config["tso"])
+
+
+# A load without short connections.
+NO_FETCHES: dict[str, Any] = {"objects": [], "arrival": "think", "think_s": 2.0}
+
+
+def no_timestamps(config: dict[str, Any]) -> bool:
+    return "--no-timestamps" in config["sockets"]
 
 
 def one_queue(config: dict[str, Any]) -> bool:
@@ -547,6 +587,18 @@ def _dial() -> Iterator[Target]:
     yield Target("15", "b15-lambda", what, measure, 2.5, together=True)
 
 
+def _ticks() -> Iterator[Target]:
+    """A phone that is not governed has what its own limits give, not those of the law."""
+    for limits in (LIMITS, STATIC):
+        for what, of, least, most in (
+            ("mean RTT", mean_rtt, None, 1.02),
+            ("goodput", goodput, 0.98, None),
+        ):
+            name = f"{what} of stock's, limits {limits}"
+            measure = of_limits(of, limits)
+            yield Target("28", "b28-ticks", name, measure, at_least=least, at_most=most)
+
+
 TARGETS = (
     *_variable_links(),
     Target("1", "b01-traces", "goodput of a BBR sender's", goodput_of("bbr"), 1.0),
@@ -723,6 +775,7 @@ TARGETS = (
     Target("18", "b18-rivals", "share of a fair one, steady links", where(steady, share), 0.9),
     Target("18", "b18-rivals", "share of a fair one, variable links", where(variable, share), 0.7),
     Target("18", "b18-rivals", "share of stock's beside the same", share_of_stock, 0.9, reach=True),
+    Target("18", "b18-rivals", "share of the second edition's", share_of_second_edition, 0.9),
     Target(
         "18",
         "b18-rivals",
@@ -791,6 +844,35 @@ TARGETS = (
     Target("26", "b26-many", "p95 RTT of stock's", p95_of(STOCK), at_most=0.6),
     Target("26", "b26-many", "retransmits of stock's", retransmits_of_stock, at_most=1.0),
     Target("27", "b27-jumps", "goodput of a BBR sender's", goodput_of("bbr"), 0.95),
+    *_ticks(),
+    Target(
+        "29",
+        "b29-no-timestamps",
+        "p95 RTT of that with timestamps",
+        of_same(p95, sockets=""),
+        at_most=1.5,
+    ),
+    Target(
+        "29",
+        "b29-no-timestamps",
+        "goodput of stock's, no timestamps",
+        where(no_timestamps, goodput_of(STOCK)),
+        0.98,
+    ),
+    Target(
+        "30",
+        "b30-fetches",
+        "share of that without the fetches",
+        of_same(own_share, **NO_FETCHES),
+        0.85,
+    ),
+    Target(
+        "31",
+        "b31-handover",
+        "goodput of that without the stream, 10 s after",
+        of_same(goodput_after_rtt_step, neighbours=[]),
+        0.95,
+    ),
 )
 
 # Rows that no run of the lab can show.

@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 from conftest import Lab
-from drwalab import campaign, cases, documents, guest, kernels, pool, results, spec, targets
+from drwalab import (
+    campaign,
+    cases,
+    compare,
+    documents,
+    guest,
+    kernels,
+    pool,
+    results,
+    spec,
+    targets,
+)
 from drwalab.kernels import Kernel
 from drwalab.spec import RunSpec
 from drwalab.targets import TARGETS, Group, Target
@@ -48,6 +59,9 @@ LOAD: dict[str, Any] = {
     "clock_tick_ms": 1,
     "gro_ms": None,
     "tso": False,
+    "sockets": "",
+    "arrival": "think",
+    "think_s": 2.0,
 }
 
 
@@ -275,7 +289,7 @@ def test_every_target_has_runs_of_its_players() -> None:
     for target in TARGETS:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
         assert {("stock", "cubic", None), ("drwa", "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 28)}
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 32)}
     # A target is known by its row, its name and its bound.
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
@@ -515,6 +529,7 @@ PLAYERS = {
     "bbr": (16.0, 120.0, 125.0, 1000.0),
     "codel": (40.0, 96.0, 200.0, 640.0),
     "android-13plus": (5.0, 600.0, 900.0, 320.0),
+    "drwa, limits android-lte": (9.0, 70.0, 110.0, 410.0),
 }
 OF_STOCK = 10 / 12.5
 BASE_MS, SETTLED_MS, IDLE_MS = 50.0, 65.0, 24.0
@@ -573,6 +588,16 @@ WANTED = {
     "back below 2 base RTTs, s after": 0.0,
     "p95 RTT of stock's": 60 / 400,
     "retransmits of stock's": 3 / 4,
+    "share of the second edition's": 0.8 / 0.4,
+    "mean RTT of stock's, limits android-13plus": 70 / 140,
+    "goodput of stock's, limits android-13plus": 10 / 5,
+    # Under other limits the law is another player.
+    "mean RTT of stock's, limits android-lte": 80 / 140,
+    "goodput of stock's, limits android-lte": 9 / 8,
+    "p95 RTT of that with timestamps": 60 / 50,
+    "goodput of stock's, no timestamps": OF_STOCK,
+    "share of that without the fetches": 0.8 / 0.9,
+    "goodput of that without the stream, 10 s after": 10 / 9,
 }
 # Of which a test of its own knows more.
 DIAL_ROW = "15"
@@ -597,6 +622,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "one interface's": {"second": "clat"},
     "±500 ppm": {"clock_ppm": 500},
     "ticks": {"clock_tick_ms": 4},
+    "limits android-": {"clock_tick_ms": 4.0},
+    "timestamps": {"sockets": "--no-timestamps"},
+    "fetches": {"arrival": "poisson", "objects": [1], "think_s": 0.1, "gro_ms": None},
+    "stream": {"neighbours": ["stream"], "gro_ms": None},
     "liar": {"neighbours": ["liar"], "tso": False, "gro_ms": None, "objects": [16000]},
 }
 ROW_EVENTS = {
@@ -604,17 +633,22 @@ ROW_EVENTS = {
     "5": ["10s rate=1mbit"],
     "11": ["10s lambda=1.5"],
     "22": ["10s rate=2mbit"],
+    "31": ["10s base-rtt=100ms"],
 }
 
 
 def of_player(who: str, **config: Any) -> Result:
     goodput, p95, fetch_ms, segment_ms = PLAYERS[who]
-    r = result("drwa" if who == "drwa" else "stock", goodput, p95, **({"flows": 2} | config))
+    law, _, limits = who.partition(", limits ")
+    r = result("drwa" if law == "drwa" else "stock", goodput, p95, **({"flows": 2} | config))
+    if limits:
+        r["limits"] = limits
     if who in ("android-lte", "paper-lte", "android-13plus"):
         r["scheme"] = who
     r["cc"] = "bbr" if who == "bbr" else "cubic"
     r["aqm"] = "codel" if who == "codel" else None
     r["rtt_ms"] |= {"base": BASE_MS, "p50": SETTLED_MS}
+    r["rtt_ms"]["mean"] = {"drwa": 70.0, "drwa, limits android-lte": 80.0}.get(who, 140.0)
     r["rtt_ms"]["idle"]["p95"] = IDLE_MS
     r["fair_share"] = 0.8 if who == "drwa" else 0.5
     r["neighbours"] = [{"end_s": 30.0}]
@@ -632,17 +666,20 @@ def of_player(who: str, **config: Any) -> Result:
 
 def plain_one(**config: Any) -> Result:
     """The law on the same link without what a target is about."""
-    r = of_player("drwa", **(config | LOAD))
+    objects = [] if config.get("arrival") == "poisson" else config.get("objects", [])
+    r = of_player("drwa", **(config | LOAD | {"objects": objects}))
     r["goodput_mbps"] = 9.0
     r["rtt_ms"] |= {"p95": 50.0, "p50": BASE_MS + 10}
     r["objects"]["by_size"] = [{"size_bytes": 16000, "mean_fct_ms": 80.0}]
+    r["fair_share"] = 0.9
+    r["series"]["flow_goodput_mbps"] = [[9.0] * 600, [0.0] * 600]
     return r
 
 
 @pytest.mark.parametrize(
     "target", [t for t in TARGETS if t.row != DIAL_ROW], ids=lambda t: f"{t.row}: {t.what}"
 )
-def test_each_target_measures_what_it_says(target: Target) -> None:
+def test_each_target_measures_what_it_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     config: dict[str, Any] = {"events": ROW_EVENTS.get(target.row, [])}
     for words, needed in CONFIGS.items():
         if words in target.what:
@@ -651,6 +688,7 @@ def test_each_target_measures_what_it_says(target: Target) -> None:
     # What some compare with what the law has otherwise.
     others = [] if LOAD.items() <= (LOAD | config).items() else [plain_one(**config)]
     first, *_ = targets.groups([*runs, *others])
+    monkeypatch.setattr(targets, "SECOND_EDITION", {first.label: 0.4})
     assert target.measure(first) == pytest.approx(WANTED[target.what])
 
 
@@ -822,6 +860,8 @@ def test_which_links_a_target_concerns() -> None:
     seconds = [None, "clat", "vpn", "network"]
     assert [concerned(targets.one_queue, second=each) for each in seconds] == [0, 1, 1, 0]
     assert [concerned(targets.fetches, objects=each) for each in ([], [1])] == [False, True]
+    words = ["", "--rcvbuf 1MB --no-timestamps", "--no-window-scaling"]
+    assert [concerned(targets.no_timestamps, sockets=each) for each in words] == [0, 1, 0]
     assert [concerned(targets.downloads, flows=each) for each in (0, 1)] == [False, True]
 
 
@@ -914,9 +954,18 @@ def test_shares() -> None:
     pair = group(law, stock)
     assert targets.share(pair) == pytest.approx(0.6)
     assert targets.share_of_stock(pair) == pytest.approx(0.75)
+    assert targets.share_of_second_edition(pair) is None
     # Nothing at all of what all got.
     law["fair_share"] = None
     assert targets.share(pair) == 0
+
+
+def test_the_second_edition_was_on_these_links() -> None:
+    """Labels are what finds it, so they may not change."""
+    specs = cases.choose(["b18-rivals"])[0].specs
+    labels = {compare.link_label({"config": results._config(s)}) for s in specs}
+    assert len(labels) == 15
+    assert labels <= set(targets.SECOND_EDITION)
 
 
 def test_the_idle_link() -> None:

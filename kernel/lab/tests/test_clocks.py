@@ -88,7 +88,7 @@ def test_drift_and_ticks(lab: Lab, wire: Path, words: str, per_s: int, within: i
 
 
 def test_microseconds(lab: Lab, wire: Path) -> None:
-    """The phone sees the instants of sending, of which the server's own clock tells the ms alone."""
+    """The phone sees the instants of sending, of which the server's own clock tells the ms."""
     down, server = captured(lab, wire, "--clock-tick 1us --event '3s base-rtt=60ms' --buffer 5MB")
     # Nothing is lost, and some are under way at the end.
     sent = server[server[:, 3] == 1][: len(down)]
