@@ -19,9 +19,9 @@ tdd:PATTERN/RATE and tdd-up:PATTERN/RATE
 
 drive:SEED
     A 5G drive: a rate for each second, drawn from a log-normal with DRIVE_MEDIAN_MBPS and
-    DRIVE_SIGMA and held between DRIVE_MIN_MBPS and DRIVE_MAX_MBPS. Nothing is left of one second's
-    rate in the next one's, unlike in nrlink.py: recorded drives (Raca et al., MMSys 2020; Narayanan
-    et al., IMC 2020) forget two thirds of it in 2 s.
+    DRIVE_SIGMA, that of the drives of Raca et al. (MMSys 2020; nrlink.py has it), and held between
+    DRIVE_MIN_MBPS and DRIVE_MAX_MBPS. Nothing is left of one second's rate in the next one's, where
+    those drives forget half of it.
 
 A trace counts in ms, so that what a slot of 0.5 ms carries comes at the end of its ms.
 
@@ -39,8 +39,8 @@ LTE_PATTERNS = {"LTE1": "DSUUDDSUUD", "LTE2": "DSUDDDSUDD"}
 SYMBOLS = 14
 SPECIAL_DOWN = 10
 
-DRIVE_MEDIAN_MBPS = 50.0
-DRIVE_SIGMA = 0.9
+DRIVE_MEDIAN_MBPS = 20.0
+DRIVE_SIGMA = 1.2
 DRIVE_MIN_MBPS = 10.0
 DRIVE_MAX_MBPS = 250.0
 

@@ -840,7 +840,7 @@ TARGETS = (
         together=True,
     ),
     Target("24", "b24-seldom", "goodput of stock's, same limits", goodput_of(LIMITS), 0.97),
-    Target("25", "b25-scale", "goodput of stock's", goodput_of(STOCK), 0.95),
+    Target("25", "b25-scale", "goodput of stock's, same limits", goodput_of(LIMITS), 0.95),
     Target("26", "b26-many", "p95 RTT of stock's", p95_of(STOCK), at_most=0.6),
     Target("26", "b26-many", "retransmits of stock's", retransmits_of_stock, at_most=1.0),
     Target("27", "b27-jumps", "goodput of a BBR sender's", goodput_of("bbr"), 0.95),

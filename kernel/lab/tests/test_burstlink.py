@@ -82,7 +82,7 @@ def test_a_drive_jumps_from_second_to_second() -> None:
     mbps = np.diff(np.searchsorted(times, np.arange(1, 301_000, 1000))) * 0.012
     assert mbps.min() == pytest.approx(10, abs=0.1)
     assert mbps.max() == pytest.approx(250, abs=0.1)
-    assert np.median(mbps) == pytest.approx(50, rel=0.1)
+    assert np.median(mbps) == pytest.approx(20, rel=0.15)
     assert abs(np.corrcoef(mbps[:-1], mbps[1:])[0, 1]) < 0.15
     # Its rate holds for the second, and is another one in the next.
     half = np.diff(np.searchsorted(times, np.arange(1, 301_000, 500))) * 0.024
@@ -96,7 +96,7 @@ def test_same_word_same_bytes_everywhere(lab: Lab, tmp_path: Path) -> None:
         assert lab(f"trace generate --duration 10s --radio {word}", str(path)).code == 0
         digests.append(hashlib.sha256(path.read_bytes()).hexdigest()[:12])
         traces.load(path)
-    assert digests == ["945178e8e555", "ca48183e812a", "a4f50bf432f5"]
+    assert digests == ["945178e8e555", "ca48183e812a", "5628a72abf17"]
 
 
 @pytest.mark.parametrize(

@@ -435,7 +435,7 @@ def test_traces_of_cases(tmp_path: Path) -> None:
     assert links(tmp_path) == (generated | {"ride.down", "a-5g-ride.down"}, [])
     jumps = cases.load(tmp_path)["b27-jumps"]
     found = {s.down.trace.path.name for s in jumps.specs if s.down.trace}
-    assert found == {*(f"drive-{seed}-40s.down" for seed in range(1, 4)), "a-5g-ride.down"}
+    assert found == {*(f"drive-{seed}-40s.down" for seed in range(1, 5)), "a-5g-ride.down"}
 
 
 def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
