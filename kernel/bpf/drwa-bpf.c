@@ -552,7 +552,7 @@ static double ms(u32 us)
 
 static u32 queue_us(const struct drwa *d)
 {
-	return d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
+	return d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
 }
 
 static void print_remote(const struct drwa_sock *s, char *text, size_t size)

@@ -408,7 +408,7 @@ static __always_inline u32 bin(u32 us)
 static __always_inline void count_round(struct drwa_stats *stats, const struct drwa *d,
 					bool first, bool sampled)
 {
-	u32 q_us = d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
+	u32 q_us = d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
 	u32 i;
 
 	if (first)
@@ -419,7 +419,7 @@ static __always_inline void count_round(struct drwa_stats *stats, const struct d
 	i = bin(q_us);
 	if (i < DRWA_BINS)
 		__sync_fetch_and_add(&stats->delay_us[i], 1);
-	i = bin(d->rtt_min_us);
+	i = bin(d->path_us);
 	if (i < DRWA_BINS)
 		__sync_fetch_and_add(&stats->rtt_us[i], 1);
 }

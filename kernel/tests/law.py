@@ -68,8 +68,8 @@ class Law:
         return self._member("rtt_us")
 
     @property
-    def rtt_min_us(self) -> int:
-        return self._member("rtt_min_us")
+    def path_us(self) -> int:
+        return self._member("path_us")
 
     @property
     def lambda_(self) -> int:

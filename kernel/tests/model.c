@@ -59,6 +59,8 @@ struct flow_config {
 	int32_t counted;	/* whose bytes that came over the link */
 	int32_t cc;
 	int32_t forged;		/* what the phone takes comes from forged() alone */
+	int32_t blind;		/* no timestamps */
+	int32_t lowered;	/* bits that a middlebox took off the window's scale */
 };
 
 struct event_config {
@@ -127,6 +129,8 @@ struct flow {
 	int unacked;
 	s64 delack_us;
 	bool measured;
+	u32 rcv_wup, window_end;	/* tcp_rcv_rtt_measure() */
+	s64 window_us;
 };
 
 enum what { AT_START, AT_SERVICE, AT_PHONE, AT_SERVER, AT_DELACK, AT_RTO,
@@ -645,6 +649,14 @@ static u32 law_clock(s64 us)
 	return CLOCK_US + us;
 }
 
+/* Right edge that the server takes from it */
+static s64 seen_edge(const struct flow *f)
+{
+	s64 nxt = (s64)f->rcv_nxt * MSS;
+
+	return f->rcv_nxt ? nxt + ((f->offered - nxt) >> f->c.lowered) : f->offered;
+}
+
 static void acknowledge(struct model *m, u32 which, const struct packet *p)
 {
 	struct flow *f = &m->flows[which];
@@ -656,9 +668,10 @@ static void acknowledge(struct model *m, u32 which, const struct packet *p)
 	f->offered = max(f->offered, (s64)f->rcv_nxt * MSS + wnd);
 	f->unacked = 0;
 	f->delack_us = 0;
+	f->rcv_wup = f->rcv_nxt;
 	at(m, (struct event){
 		.at_us = m->now_us + f->c.base_rtt_us / 2, .what = AT_SERVER, .flow = which,
-		.number = f->rcv_nxt, .edge = f->offered,
+		.number = f->rcv_nxt, .edge = seen_edge(f),
 		.echo_us = m->now_us - m->now_us % TICK_US, .p = *p,
 	});
 }
@@ -673,18 +686,37 @@ static void sample(struct model *m, struct flow *f, u32 rtt_us, u32 owd_us)
 		return;
 	}
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
-	drwa_start(&f->d, &m->links[f->c.queue], law_clock(m->now_us), f->rcv_nxt * MSS, rtt_us, owd_us);
+	drwa_start(&f->d, &m->links[f->c.queue], law_clock(m->now_us), f->rcv_nxt * MSS, rtt_us,
+		   owd_us, !f->c.blind);
 }
 
 /* __tcp_drwa_space_adjust() */
 static void space_adjust(struct model *m, struct flow *f)
 {
-	if (!f->c.lambda || !drwa_due(&f->d, law_clock(m->now_us)))
+	struct drwa_link *l = &m->links[f->c.queue];
+
+	if (!f->c.lambda)
+		return;
+	drwa_heard(l, law_clock(m->now_us));
+	if (!drwa_due(&f->d, l, law_clock(m->now_us)))
 		return;
 	f->d.lambda = f->c.lambda;
-	drwa_round(&f->d, &m->links[f->c.queue], law_clock(m->now_us), f->rcv_nxt * MSS, MSS,
-		   m->arrived[f->c.queue]);
+	drwa_round(&f->d, l, law_clock(m->now_us), f->rcv_nxt * MSS, MSS);
+	if (drwa_count_due(&f->d, l, law_clock(m->now_us)))
+		drwa_count(l, law_clock(m->now_us), f->d.rtt_us, m->arrived[f->c.queue]);
 	f->d.wnd = (f->d.wnd + (1 << WSCALE) - 1) >> WSCALE << WSCALE;
+}
+
+/* tcp_rcv_rtt_measure(): how long a window's worth of data takes */
+static void measure_window(struct model *m, struct flow *f)
+{
+	if (f->window_us) {
+		if (f->rcv_nxt < f->window_end)
+			return;
+		sample(m, f, max(m->now_us - f->window_us, 1), 0);
+	}
+	f->window_end = f->rcv_nxt + f->offered / MSS - f->rcv_wup;
+	f->window_us = m->now_us;
 }
 
 static void phone_takes(struct model *m, const struct event *e)
@@ -711,14 +743,15 @@ static void phone_takes(struct model *m, const struct event *e)
 		if (f->c.bytes && f->rcv_nxt == f->limit && !m->results[e->flow].done_us)
 			m->results[e->flow].done_us = m->now_us;
 	}
-	if (f->rcv_nxt != before && (!f->measured || p->echo_us != f->last_echo_us)) {
+	if (f->c.blind) {
+		measure_window(m, f);
+	} else if (f->rcv_nxt != before && (!f->measured || p->echo_us != f->last_echo_us)) {
 		f->measured = true;
 		f->last_echo_us = p->echo_us;
 		sample(m, f, max(stamp_us - p->echo_us, 1000), owd_us);
 	}
 	space_adjust(m, f);
 	if (f->rcv_nxt == before || p->seq + 1 != f->rcv_nxt || ++f->unacked >= 2 ||
-	    drwa_few(&f->d, &m->links[f->c.queue], MSS) ||
 	    f->rcv_nxt < INIT_CWND) {
 		acknowledge(m, e->flow, p);
 	} else if (!f->delack_us) {

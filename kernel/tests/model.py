@@ -38,7 +38,9 @@ class _Flow(ctypes.Structure):
             "lag_us",
             "on_us",
         )
-    ] + [(name, ctypes.c_int32) for name in ("lambda_", "queue", "counted", "cc", "forged")]
+    ] + [(name, ctypes.c_int32) for name in (
+            "lambda_", "queue", "counted", "cc", "forged", "blind", "lowered"
+        )]
 
 
 class _Change(ctypes.Structure):
@@ -84,6 +86,10 @@ class Flow:
     # λ is set in mid-download.
     on_s: float = 0.0
     forged: bool = False
+    # No TCP timestamps
+    blind: bool = False
+    # Bits that a middlebox took off the window's scale
+    lowered: int = 0
 
     def native(self) -> _Flow:
         return _Flow(
@@ -104,6 +110,8 @@ class Flow:
             self.queue if self.counted is None else self.counted,
             self.cc,
             self.forged,
+            self.blind,
+            self.lowered,
         )
 
 

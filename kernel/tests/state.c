@@ -7,7 +7,7 @@
 
 STATE(wnd)
 STATE(rtt_us)
-STATE(rtt_min_us)
+STATE(path_us)
 STATE(lambda)
 STATE(phase)
 STATE(rival)

@@ -217,13 +217,13 @@ def test_a_late_connection_finds_the_path_within_a_second() -> None:
     law.now_us = start_us = first.now_us
     rounds_of(law, 150_000, 777 + 50_000, 40_000, 2)
     rounds_of(law, 230_000, 777 + 130_000, 40_000, 2)
-    assert law.rtt_min_us == pytest.approx(150_000, abs=2000)
+    assert law.path_us == pytest.approx(150_000, abs=2000)
     while law.phase != DRAIN:
         rounds_of(law, 180_000, 777 + 80_000, 40_000)
     assert law.now_us - start_us < 2 * 1_048_576
     assert law.wnd == 2 * MSS
     rounds_of(law, 100_000, 777, min(law.wnd, 40_000), 3)
-    assert law.rtt_min_us == pytest.approx(100_000, abs=2000)
+    assert law.path_us == pytest.approx(100_000, abs=2000)
 
 
 def test_the_least_target_is_everybodys() -> None:
@@ -374,7 +374,7 @@ def test_what_yields_nothing_is_no_rival() -> None:
     law = ungoverned(0.5, 55_000, yields=False)
     assert law.link.rivals
     assert not law.rival
-    assert law.rtt_min_us == pytest.approx(105_000, abs=6_000)
+    assert law.path_us == pytest.approx(105_000, abs=6_000)
 
 
 def test_one_full_queue_is_no_rivals() -> None:

@@ -222,7 +222,7 @@ def test_a_base_that_is_little_too_low_is_found(tick_us: int) -> None:
         law.rcv_nxt += min(16 * MSS, law.wnd)
         law.sample(35_000, 5_000 + (tick_us if law.phase != DRAIN else 0))
         law.round()
-    assert law.rtt_min_us == pytest.approx(35_000, abs=1000)
+    assert law.path_us == pytest.approx(35_000, abs=1000)
 
 
 @pytest.mark.parametrize("segments", [4.5, 6.5, 7.5])

@@ -134,7 +134,7 @@ _STREAMS = {
     "upload_goodput_mbps": "upload_goodput_mbps",
 }
 _WHOLE = ("goodput_mbps", "rwnd_bytes", "link_mbps", "uplink_mbps", "firmware_bytes")
-_ROUNDS = ("rtt_ms", "rtt_min_ms", "cwnd_bytes", "rwnd_bytes")
+_ROUNDS = ("rtt_ms", "path_ms", "cwnd_bytes", "rwnd_bytes")
 
 
 def series_of(result: Result) -> Iterator[tuple[str, int | None, Sequence[float], Sequence[float]]]:

@@ -493,7 +493,7 @@ def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]]
         "t_s": [],
         "flow": [],
         "rtt_ms": [],
-        "rtt_min_ms": [],
+        "path_ms": [],
         "cwnd_bytes": [],
         "rwnd_bytes": [],
     }
@@ -503,7 +503,7 @@ def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]]
         ports = (int(fields["sport"]), int(fields["dport"]))
         columns["flow"].append(next((flow_of[p] for p in ports if p in flow_of), -1))
         columns["rtt_ms"].append(int(fields["rtt_us"]) / 1e3)
-        columns["rtt_min_ms"].append(int(fields["rtt_min_us"]) / 1e3)
+        columns["path_ms"].append(int(fields["path_us"]) / 1e3)
         columns["cwnd_bytes"].append(int(fields["cwnd"]))
         columns["rwnd_bytes"].append(int(fields["rwnd"]))
     return columns if columns["t_s"] else None

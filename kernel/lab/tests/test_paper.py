@@ -39,7 +39,7 @@ def test_rtt_settles_at_lambda_rtt_min() -> None:
             assert rtt_ms == pytest.approx(result["lambda"] * base_ms, rel=0.1), name
             assert goodput_mbps >= 0.99 * stock_mbps, name
             # What the kernel takes for RTTmin must be the path, or the law is off by as much.
-            assert result["drwa"]["rtt_min_ms"][-1] == pytest.approx(base_ms, rel=0.1), name
+            assert result["drwa"]["path_ms"][-1] == pytest.approx(base_ms, rel=0.1), name
 
 
 def test_small_bdp_trades_delay_for_nothing() -> None:

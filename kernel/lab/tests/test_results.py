@@ -67,7 +67,7 @@ wlan0 lambda=0 queue=0 sockets=1 rounds=3 capped=4 delay_us=3,0 rtt_us=3,0
 
 ROUND = (
     "  agent-1   [000] ..s..     {at}: tcp_drwa_round: family=AF_INET saddr=10.0.2.2 "
-    "daddr=10.0.1.1 sport={port} dport=5001 rtt_us=51000 rtt_min_us=50000 cwnd=14480 "
+    "daddr=10.0.1.1 sport={port} dport=5001 rtt_us=51000 path_us=50000 cwnd=14480 "
     "rwnd=43440 lambda=300\n"
 )
 
@@ -261,7 +261,7 @@ def test_rounds_of_the_tracepoint(folder: Path) -> None:
         "t_s": [0.15, 0.200001],
         "flow": [1, -1],
         "rtt_ms": [51.0, 51.0],
-        "rtt_min_ms": [50.0, 50.0],
+        "path_ms": [50.0, 50.0],
         "cwnd_bytes": [14480, 14480],
         "rwnd_bytes": [43440, 43440],
     }

@@ -17,7 +17,11 @@
 #define DRWA_LAMBDA_MIN		100
 #define DRWA_LAMBDA_MAX		1000
 
-#define DRWA_SECOND_SHIFT	20	/* 2^20 us */
+/* Rates are in bytes per 2^20 us, which is B/s within 5 % and needs no division. What
+ * connections tell each other holds for as long.
+ */
+#define DRWA_SECOND_SHIFT	20
+#define DRWA_SECOND_US		(1U << DRWA_SECOND_SHIFT)
 
 enum drwa_law {
 	DRWA_LAW_DELAY,		/* one-way queueing delay, the default */
@@ -31,82 +35,97 @@ enum drwa_phase {
 };
 
 /**
- * struct drwa - per connection state, please keep it within 64 bytes
+ * struct drwa - per connection state, please keep it within 56 bytes
  * @wnd:	target window in bytes, 0: no cap
  * @round_us:	start of the round
  * @round_seq:	next byte expected then
- * @rtt_us:	RTTest, RTT of the last round, 0: none yet
- * @rtt_min_us:	RTTmin: classic, least RTTest; delay, RTT without the queue
- * @cwnd:	classic: cwndest, average of the bytes received in a round
+ * @rtt_us:	RTT of the last round (classic: RTTest), 0: none yet
+ * @path_us:	the same without the queue (classic: RTTmin)
  * @lambda:	target over bandwidth-delay product, in hundredths, 0: off
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
- * @clock:	delay: one-way delays are known; else RTTs stand in
- * @shared:	delay: @base_us was learned beside others, and no DRWA_DRAIN since
- * @rival:	delay: traffic that nobody governs keeps a queue here
+ * @clock:	the sender has one; otherwise RTTs stand in for one-way delays
+ * @among:	@base_us was learned among other connections, and no DRWA_DRAIN since
+ * @rival:	traffic that nobody governs keeps a queue here
  * @phase:	enum drwa_phase
- * @rounds:	delay: in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
+ * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
+ * @least_us:	least RTT sample of this round
  * @sum_us:	classic: sum of this round's RTT samples
- * @least_us:	delay: least RTT sample of this round
- * @owd_us:	delay: least one-way delay of this round, any clock offset
- * @base_us:	delay: least one-way delay, same offset
- * @base_seen_us: delay: when the one-way delay was last that low
- * @drain_us:	delay: least one-way delay of DRWA_DRAIN
- * @drain_q_us:	delay: queue at the start of DRWA_DRAIN
- * @good:	delay: in DRWA_HOLD, rate before the last round whose queue was short
- * @rate:	delay: last round's rate in bytes per 2^20 us
- * @dev:	delay: average of its changes
+ * @owd_us:	least one-way delay of this round, any clock offset
+ * @base_us:	least one-way delay without a queue, same offset
+ * @base_seen_us: when the one-way delay was last that low; not in DRWA_DRAIN
+ * @drain_owd_us: least one-way delay of DRWA_DRAIN
+ * @good:	in DRWA_HOLD, rate before the last round whose queue was short
+ * @drain_q_us:	queue at the start of DRWA_DRAIN
+ * @rate:	last round's rate in bytes per 2^20 us
+ * @cwnd:	classic: cwndest, average of the bytes received in a round
+ * @dev:	mean of the rate's changes
  */
 struct drwa {
 	u32	wnd;
 	u32	round_us;
 	u32	round_seq;
 	u32	rtt_us;
-	u32	rtt_min_us;
-	u32	cwnd;
+	u32	path_us;
 	u16	lambda;
 	u16	samples;
 	u8	law:1,
 		clock:1,
-		shared:1,
+		among:1,
 		rival:1;
 	u8	phase;
 	u8	rounds;
 	union {
-		u32	sum_us;
 		u32	least_us;
+		u32	sum_us;
 	};
 	u32	owd_us;
 	u32	base_us;
-	u32	base_seen_us;
-	u32	drain_us;
 	union {
-		u32	drain_q_us;
-		u32	good;
+		u32	base_seen_us;
+		u32	drain_owd_us;
 	};
-	u32	rate;
+	union {
+		u32	good;
+		u32	drain_q_us;
+	};
+	union {
+		u32	rate;
+		u32	cwnd;
+	};
 	u32	dev;
 };
 
-static_assert(sizeof(struct drwa) <= 64);
+static_assert(sizeof(struct drwa) <= 56);
 
 /**
  * struct drwa_link - what the connections through one queue tell each other
  * @drain_us:	when a connection last began DRWA_DRAIN
  * @target_us:	least target of the connections
  * @target_set_us: when that was set
+ * @heard_us:	when data last came
+ * @burst_us:	when it last came after a silence
+ * @longest_us:	longest silence since @silence_set_us
+ * @silence_us:	mean of the longest silence of a round
+ * @silence_set_us: when that was set
  * @counted_us:	when the bytes were last compared
  * @all:	bytes that had come by then, whosever they are
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
  *
- * Written without a lock: a lost update costs one round.
+ * Written without a lock. A lost update costs a round, one of @governed the count of a
+ * second.
  */
 struct drwa_link {
 	u32	drain_us;
 	u32	target_us;
 	u32	target_set_us;
+	u32	heard_us;
+	u32	burst_us;
+	u32	longest_us;
+	u32	silence_us;
+	u32	silence_set_us;
 	u32	counted_us;
 	u32	all;
 	u32	governed;
@@ -118,7 +137,7 @@ static inline u32 drwa_cwndest(const struct drwa *d)
 {
 	if (d->law == DRWA_LAW_CLASSIC)
 		return d->cwnd;
-	return (u64)d->rate * d->rtt_min_us >> DRWA_SECOND_SHIFT;
+	return (u64)d->rate * d->path_us >> DRWA_SECOND_SHIFT;
 }
 
 /* Should the link's bytes be counted after this connection's round? Once a second, and
@@ -130,7 +149,7 @@ static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *
 {
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
 
-	return elapsed_us + (1U << DRWA_SECOND_SHIFT) >= 2U << DRWA_SECOND_SHIFT &&
+	return elapsed_us + DRWA_SECOND_US >= 2 * DRWA_SECOND_US &&
 	       elapsed_us / 4 >= d->rtt_us;
 }
 
@@ -138,7 +157,8 @@ void drwa_reset(struct drwa *d, enum drwa_law law);
 void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 rtt_us, u32 owd_us, bool clock);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
-bool drwa_due(const struct drwa *d, u32 now_us);
+void drwa_heard(struct drwa_link *l, u32 now_us);
+bool drwa_due(const struct drwa *d, const struct drwa_link *l, u32 now_us);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 mss);
 void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all);

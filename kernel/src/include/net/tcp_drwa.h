@@ -118,6 +118,7 @@ unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item);
 struct tcp_drwa_dev *tcp_drwa_dev_of(const struct sock *sk, int ifindex);
 void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock);
+bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us);
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss);
 u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window);

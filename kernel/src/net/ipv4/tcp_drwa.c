@@ -187,11 +187,13 @@ void __tcp_drwa_data_recv(struct sock *sk)
 	struct tcp_drwa_dev *dev;
 	u32 received;
 
-	if (!drwa_due(d, tp->tcp_mstamp))
+	if (!d->rtt_us)
 		return;
 	received = tp->rcv_nxt - d->round_seq;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
+	if (dev && !tcp_drwa_dev_due(dev, d, tp->tcp_mstamp))
+		goto unlock;
 	if (dev && d->law == tcp_drwa_law() &&
 	    tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {
 		tcp_drwa_align(tp);
@@ -200,6 +202,7 @@ void __tcp_drwa_data_recv(struct sock *sk)
 	} else {
 		tcp_drwa_let_go(sk);
 	}
+unlock:
 	rcu_read_unlock();
 }
 

@@ -218,7 +218,7 @@ static void drwa_core_tells_a_path_from_a_rival(struct kunit *test)
 	p.rival_us = 3 * p.base_us;
 	test_path_run(&p, 20);
 	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
-	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 7 / 2);
+	KUNIT_EXPECT_GE(test, p.drwa.path_us, p.base_us * 7 / 2);
 }
 
 /* One DRAIN that leaves a queue beside others' traffic is no rival yet. */
@@ -294,9 +294,9 @@ static void drwa_core_reports_rtts(struct kunit *test)
 
 	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
 	test_path_run(&p, 20);
-	KUNIT_EXPECT_GE(test, p.drwa.rtt_us, p.drwa.rtt_min_us);
-	KUNIT_EXPECT_GE(test, p.drwa.rtt_min_us, p.base_us * 9 / 10);
-	KUNIT_EXPECT_LE(test, p.drwa.rtt_min_us, p.base_us * 11 / 10);
+	KUNIT_EXPECT_GE(test, p.drwa.rtt_us, p.drwa.path_us);
+	KUNIT_EXPECT_GE(test, p.drwa.path_us, p.base_us * 9 / 10);
+	KUNIT_EXPECT_LE(test, p.drwa.path_us, p.base_us * 11 / 10);
 }
 
 static void drwa_core_window_follows_lambda(struct kunit *test)

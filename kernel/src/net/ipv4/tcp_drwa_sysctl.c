@@ -243,13 +243,13 @@ static int tcp_drwa_bin(u32 us)
 static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
 				 const struct drwa *d, bool sampled)
 {
-	u32 delay_us = d->rtt_us > d->rtt_min_us ? d->rtt_us - d->rtt_min_us : 0;
+	u32 delay_us = d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
 
 	this_cpu_inc(dev->stats->count[TCP_DRWA_ROUNDS]);
 	if (!sampled)
 		return;
 	this_cpu_inc(dev->stats->count[TCP_DRWA_DELAY_US + tcp_drwa_bin(delay_us)]);
-	this_cpu_inc(dev->stats->count[TCP_DRWA_RTT_US + tcp_drwa_bin(d->rtt_min_us)]);
+	this_cpu_inc(dev->stats->count[TCP_DRWA_RTT_US + tcp_drwa_bin(d->path_us)]);
 }
 
 /**
@@ -266,6 +266,20 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock)
 {
 	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us, clock);
+}
+
+/**
+ * tcp_drwa_dev_due() - data of a connection arrived: is its round over?
+ * @dev:	interface that it came from, under RCU
+ * @d:		connection
+ * @now_us:	local clock, us
+ */
+bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us)
+{
+	struct drwa_link *link = tcp_drwa_link(dev);
+
+	drwa_heard(link, now_us);
+	return drwa_due(d, link, now_us);
 }
 
 /**

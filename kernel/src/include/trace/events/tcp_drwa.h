@@ -44,7 +44,7 @@ TRACE_EVENT(tcp_drwa_round,
 			     __array(u8, saddr, 16)
 			     __array(u8, daddr, 16)
 			     __field(u32, rtt_us)
-			     __field(u32, rtt_min_us)
+			     __field(u32, path_us)
 			     __field(u32, cwnd)
 			     __field(u32, rwnd)
 			     __field(u8, phase)),
@@ -53,16 +53,16 @@ TRACE_EVENT(tcp_drwa_round,
 			   __entry->dport = ntohs(inet_sk(sk)->inet_dport);
 			   tcp_drwa_trace_addr(sk, __entry->saddr, __entry->daddr);
 			   __entry->rtt_us = tcp_sk(sk)->drwa.rtt_us;
-			   __entry->rtt_min_us = tcp_sk(sk)->drwa.rtt_min_us;
+			   __entry->path_us = tcp_sk(sk)->drwa.path_us;
 			   __entry->cwnd = drwa_cwndest(&tcp_sk(sk)->drwa);
 			   __entry->rwnd = tcp_sk(sk)->drwa.wnd;
 			   __entry->lambda = tcp_sk(sk)->drwa.lambda;
 			   __entry->phase = tcp_sk(sk)->drwa.phase;),
-	    TP_printk("family=%s saddr=%pI6c daddr=%pI6c sport=%u dport=%u rtt_us=%u rtt_min_us=%u cwnd=%u rwnd=%u lambda=%u phase=%u",
+	    TP_printk("family=%s saddr=%pI6c daddr=%pI6c sport=%u dport=%u rtt_us=%u path_us=%u cwnd=%u rwnd=%u lambda=%u phase=%u",
 		      __entry->family == AF_INET6 ? "AF_INET6" : "AF_INET",
 		      __entry->saddr, __entry->daddr,
 		      __entry->sport, __entry->dport,
-		      __entry->rtt_us, __entry->rtt_min_us,
+		      __entry->rtt_us, __entry->path_us,
 		      __entry->cwnd, __entry->rwnd,
 		      __entry->lambda, __entry->phase)
 );
