@@ -365,7 +365,7 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 		d->base_us = d->drain_owd_us;
 		return;
 	}
-	if (left > DRWA_QUEUE_MIN_US && others && !d->among && d->rounds) {
+	if (left > DRWA_QUEUE_MIN_US && others && !d->among && !d->rival && d->rounds) {
 		d->rounds--;
 		return;
 	}
@@ -462,7 +462,7 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 		return false;
 	/* Beside so much of others there would be little window left after a DRAIN. */
 	lost = r->full && r->q_us > r->target_us && !d->rival &&
-	       (READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate < quarter(d->good));
+	       (READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate < d->good / 2);
 	if (!d->among && !lost) {
 		/* A longer path must not put it off; a rival's queue should. */
 		us = d->rival ? d->rtt_us : d->path_us;
@@ -531,6 +531,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
 	u32 wnd, last_rate = d->rate, last_rtt_us = d->rtt_us;
+	bool alone = READ_ONCE(l->others) <= DRWA_HEADERS_PART;
 
 	if (!d->samples)
 		return;
@@ -543,10 +544,11 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 	d->path_us = r->q_us < d->rtt_us ? d->rtt_us - r->q_us : 1;
 	r->used = r->bytes >= d->wnd / 2;
 	/* Behind a link that became far slower, the window is still on its way. */
-	r->full = r->used || (d->rtt_us > last_rtt_us + quarter(r->elapsed_us) &&
-			      READ_ONCE(l->others) <= DRWA_HEADERS_PART);
+	r->full = r->used ||
+		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us));
 	r->target_us = delay_target(d, l, r);
-	if (d->phase == DRWA_HOLD && r->full)
+	/* What comes for others breaks a silence, but is not heard here. */
+	if (d->phase == DRWA_HOLD && r->full && alone)
 		link_silence(l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
