@@ -131,11 +131,11 @@ def module_digest() -> str:
     """Changes with every byte of what drwa.ko is made of."""
     kernel = Path(__file__).resolve().parents[2] / "kernel"
     digest = hashlib.sha256()
-    shared = ("tcp_drwa_compat.h", "tcp_drwa_core.c", "tcp_drwa_proc.c", "tcp_drwa_sysctl.c")
+    shared = ("classic.h", "compat.h", "core.c", "proc.c", "sysctl.c")
     for path in (
         *(kernel / "module" / name for name in ("Kbuild", "drwa.c")),
         *sorted((kernel / "src/include").rglob("tcp_drwa.h")),
-        *(kernel / "src/net/ipv4" / name for name in shared),
+        *(kernel / "src/net/ipv4" / f"tcp_drwa_{name}" for name in shared),
     ):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

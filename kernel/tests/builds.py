@@ -10,7 +10,7 @@ KERNEL = TESTS.parent
 TOP = KERNEL.parent
 CORE = KERNEL / "src" / "net" / "ipv4" / "tcp_drwa_core.c"
 UP_CORE = KERNEL / "src" / "net" / "sched" / "drwa_up_core.c"
-INCLUDES = [f"-I{TESTS / 'include'}", f"-I{KERNEL / 'src' / 'include'}"]
+INCLUDES = [f"-I{folder}" for folder in (TESTS / "include", KERNEL / "src/include", CORE.parent)]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 # The law wraps clocks and sequence numbers on purpose, but must never lose high bits.

@@ -127,7 +127,11 @@ FLAVOURS = {
 GUESTS = tuple(name for name, flavour in FLAVOURS.items() if flavour.arch == "um")
 
 # What the BPF programs have of the law, below kernel/src.
-LAW = ("net/ipv4/tcp_drwa_core.c", "include/linux/tcp_drwa.h")
+LAW = (
+    "net/ipv4/tcp_drwa_core.c",
+    "net/ipv4/tcp_drwa_classic.h",
+    "include/linux/tcp_drwa.h",
+)
 
 # Raise this when the way of building changes, so that older builds are not taken for new ones.
 RECIPE = "1"

@@ -11,6 +11,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
+#include <linux/math64.h>
 #include <linux/types.h>
 
 #define DRWA_LAMBDA_ONE		100	/* lambda is in hundredths */
@@ -131,6 +132,11 @@ struct drwa_link {
 	u32	governed;
 	u8	others;
 };
+
+static inline u64 drwa_times_lambda(const struct drwa *d, u32 x)
+{
+	return div_u64((u64)x * d->lambda, DRWA_LAMBDA_ONE);
+}
 
 /* What the link holds by the law's estimate, bytes */
 static inline u32 drwa_cwndest(const struct drwa *d)

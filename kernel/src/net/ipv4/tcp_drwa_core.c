@@ -84,6 +84,8 @@
 #include <linux/minmax.h>
 #include <linux/tcp_drwa.h>
 
+#include "tcp_drwa_classic.h"
+
 /* Four segments keep fast retransmit (RFC 5681) at work. DRAIN has half: twenty
  * connections at 10 Mb/s and 50 ms hold two segments each.
  */
@@ -152,15 +154,6 @@ void drwa_reset(struct drwa *d, enum drwa_law law)
 	*d = (struct drwa){ .law = law };
 }
 
-/* All but what the owner set */
-static void drwa_forget(struct drwa *d)
-{
-	u16 lambda = d->lambda;
-
-	drwa_reset(d, d->law);
-	d->lambda = lambda;
-}
-
 static void drwa_new_round(struct drwa *d, u32 now_us, u32 rcv_nxt)
 {
 	d->round_us = now_us;
@@ -218,11 +211,7 @@ void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 		return;
 
 	if (d->law == DRWA_LAW_CLASSIC) {
-		/* No overflow below 71 samples of 60 s. */
-		if (d->sum_us > U32_MAX - rtt_us)
-			return;
-		d->sum_us += rtt_us;
-		d->samples++;
+		classic_sample(d, rtt_us);
 		return;
 	}
 	if (!d->clock)
@@ -266,50 +255,11 @@ bool drwa_due(const struct drwa *d, const struct drwa_link *l, u32 now_us)
 	if (!d->samples)
 		return d->rtt_us && elapsed_us >= d->rtt_us;
 	if (d->law == DRWA_LAW_CLASSIC)
-		return (u64)elapsed_us * d->samples >= d->sum_us;
+		return classic_due(d, elapsed_us);
 	if (elapsed_us < d->least_us)
 		return false;
 	return (s32)(READ_ONCE(l->burst_us) - d->round_us - d->least_us) >= 0 ||
 	       elapsed_us - d->least_us >= READ_ONCE(l->silence_us);
-}
-
-/* @bytes or @rate, times lambda */
-static u64 drwa_scale(const struct drwa *d, u32 x)
-{
-	return div_u64((u64)x * d->lambda, DRWA_LAMBDA_ONE);
-}
-
-/* Algorithm 1 of Jiang, Wang, Lee, Rhee, "Tackling Bufferbloat in 3G/4G Networks", IMC
- * 2012. With RTTest the average of the round's samples, RTTmin the least RTTest ever and
- * data_rcvd the bytes received in the round:
- *
- *	cwndest = 7/8 * cwndest + 1/8 * data_rcvd
- *	wnd     = lambda * RTTmin / RTTest * cwndest
- *
- * Its equilibrium is RTT = lambda * RTTmin. It is here to reproduce the paper: it starves
- * when the RTT grows for any reason but its own queue.
- */
-static void classic_round(struct drwa *d, u32 data_rcvd, u32 mss)
-{
-	u64 wnd;
-
-	if (d->samples)
-		d->rtt_us = d->sum_us / d->samples;
-	d->sum_us = 0;
-	if (d->rtt_us < d->path_us)
-		d->path_us = d->rtt_us;
-
-	if (!d->cwnd)
-		d->cwnd = data_rcvd;
-	else
-		d->cwnd += (data_rcvd >> DRWA_MEAN_SHIFT) -
-			   (d->cwnd >> DRWA_MEAN_SHIFT);
-
-	/* 0 < RTTmin <= RTTest, as every sample is: no division by 0 */
-	wnd = drwa_scale(d, div64_u64((u64)d->cwnd * d->path_us, d->rtt_us));
-	/* One segment would end in the sender's silly window avoidance. */
-	d->wnd = clamp_t(u64, wnd, 2 * mss, U32_MAX / 2);
-	d->phase = DRWA_HOLD;
 }
 
 /* The bytes that @rate is in @us; no overflow below 2^34 and 2^30 */
@@ -349,23 +299,38 @@ static u32 delay_queue(struct drwa *d, u32 now_us, u32 last_rtt_us)
 	return 0;
 }
 
+/* What stays of a queue of @q_us when it was to go: none, a rival's, or a longer path */
+static void delay_judge(struct drwa *d, s32 left_us, u32 q_us, bool others)
+{
+	if (left_us <= DRWA_QUEUE_MIN_US || d->among) {
+		d->base_us += left_us;
+		d->rival = 0;
+	} else if (!d->rival && others) {
+		d->rival = 1;
+	} else if (!d->rival && left_us + DRWA_TICK_US >= (s32)(q_us - q_us / 8)) {
+		d->base_us += left_us;
+		d->phase = DRWA_START;
+		d->rounds = 0;
+	}
+}
+
 /* Ends DRAIN, or lets it look further. Called once a round of it. */
 static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 {
 	bool others = READ_ONCE(l->others) > DRWA_RIVAL_PART;
 	u32 q_us = d->drain_q_us;
-	s32 left;
+	s32 left_us;
 
 	if ((s32)(d->owd_us - d->drain_owd_us) < 0)
 		d->drain_owd_us = d->owd_us;
 	if (d->rounds > DRWA_DRAIN_ROUNDS && --d->rounds > DRWA_DRAIN_ROUNDS)
 		return;
-	left = d->drain_owd_us - d->base_us;
-	if (left < -2 * DRWA_TICK_US) {
+	left_us = d->drain_owd_us - d->base_us;
+	if (left_us < -2 * DRWA_TICK_US) {
 		d->base_us = d->drain_owd_us;
 		return;
 	}
-	if (left > DRWA_QUEUE_MIN_US && others && !d->among && !d->rival && d->rounds) {
+	if (left_us > DRWA_QUEUE_MIN_US && others && !d->among && !d->rival && d->rounds) {
 		d->rounds--;
 		return;
 	}
@@ -374,18 +339,9 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	d->rounds = DRWA_DRAIN_ROUNDS + 1;
 	d->base_seen_us = now_us;
 	d->good = d->rate;
-	if (left <= DRWA_QUEUE_MIN_US || d->among) {
-		d->base_us += left;
-		if (d->rival)
-			d->wnd = 0;
-		d->rival = 0;
-	} else if (!d->rival && others) {
-		d->rival = 1;
-	} else if (!d->rival && left + DRWA_TICK_US >= (s32)(q_us - q_us / 8)) {
-		d->base_us += left;
-		d->phase = DRWA_START;
-		d->rounds = 0;
-	}
+	if (d->rival)
+		d->wnd = 0;
+	delay_judge(d, left_us, q_us, others);
 	d->among = 0;
 }
 
@@ -410,7 +366,7 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 			d->rate = rate;
 		}
 	}
-	return d->rate + drwa_scale(d, d->dev);
+	return d->rate + drwa_times_lambda(d, d->dev);
 }
 
 /* Queueing delay to aim at on a steady link, us: the least of the link's connections.
@@ -418,7 +374,7 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
  */
 static u32 delay_target(const struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
 {
-	u32 target_us = max_t(u32, drwa_scale(d, d->path_us) - d->path_us, 2 * DRWA_TICK_US);
+	u32 target_us = max_t(u32, drwa_times_lambda(d, d->path_us) - d->path_us, 2 * DRWA_TICK_US);
 	u32 others_us = READ_ONCE(l->target_us);
 
 	/* No jitter may pass for a queue at others' word. */
@@ -528,13 +484,12 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 	}
 }
 
-static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
+/* What the round's samples and bytes tell of the queue and of the link */
+static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
-	u32 wnd, last_rate = d->rate, last_rtt_us = d->rtt_us;
 	bool alone = READ_ONCE(l->others) <= DRWA_HEADERS_PART;
+	u32 last_rtt_us = d->rtt_us;
 
-	if (!d->samples)
-		return;
 	d->rtt_us = d->least_us;
 	/* What was offered before the window fell is still to come. */
 	if (d->phase == DRWA_DRAIN &&
@@ -550,6 +505,13 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 	/* What comes for others breaks a silence, but is not heard here. */
 	if (d->phase == DRWA_HOLD && r->full && alone)
 		link_silence(l, r);
+}
+
+static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
+{
+	u32 wnd, last_rate = d->rate;
+
+	delay_look(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
 	if (d->phase == DRWA_START) {
@@ -593,14 +555,15 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 
 	/* After so long nothing learned holds: the user has moved on. */
 	if (r.elapsed_us > DRWA_RTT_MAX_US) {
-		drwa_forget(d);
+		*d = (struct drwa){ .law = d->law, .lambda = d->lambda };
 		return;
 	}
 	if (d->law == DRWA_LAW_CLASSIC) {
 		classic_round(d, r.bytes, mss);
 	} else {
 		WRITE_ONCE(l->governed, READ_ONCE(l->governed) + r.bytes);
-		delay_round(d, l, &r);
+		if (d->samples)
+			delay_round(d, l, &r);
 	}
 	drwa_new_round(d, now_us, rcv_nxt);
 }
