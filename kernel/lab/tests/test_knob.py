@@ -112,7 +112,8 @@ is $conf/other0/tcp_drwa_rivals 0
 writes 125 125
 phone sh -c "echo 7 > $conf/rmnet0/tcp_drwa_queue"
 bins='[0-9]*\\(,[0-9]*\\)\\{13\\}'
-line="^rmnet0 lambda=125 queue=7 sockets=0 rounds=0 capped=0 delay_us=$bins rtt_us=$bins rivals=1\\$"
+line="^rmnet0 lambda=125 queue=7 sockets=0 rounds=0 capped=0 delay_us=$bins rtt_us=$bins"
+line="$line rivals=1\\$"
 phone grep "$line" /proc/net/tcp_drwa
 writes 0 0
 phone grep '^rmnet0 lambda=0 queue=7 ' /proc/net/tcp_drwa

@@ -375,8 +375,15 @@ no_timestamps() {
 }
 
 # A round is one of what arrives, not of what is read.
-reads_seldom() { governs "-e 500"; }
-low_water_mark() { governs "-l 300000"; }
+rounds_of_arrivals() { # options
+	rounds=$(counted rounds)
+	both "$1"
+	at_least rounds "$(counted rounds)" $((rounds + 50))
+	at_most "RTT, us," "$(value 2 rtt_us)" $(($(full_us) / 2))
+}
+
+reads_seldom() { rounds_of_arrivals "-e 500"; }
+low_water_mark() { rounds_of_arrivals "-l 300000"; }
 
 no_window_scaling() {
 	put "$phone" /proc/sys/net/ipv4/tcp_window_scaling 0
