@@ -332,6 +332,9 @@ static void drwa_connected(struct sock *sk)
 		tp->rcv_wnd = min_t(u32, tp->rcv_wnd, U16_MAX);
 		drwa_clamp(sk, s, 0);
 		drwa_reserve_segment(sk, s);
+		/* Which lowers rcv_ssthresh to our clamp, too; that is no lack of memory. */
+		s->set = min(s->set, s->clamp);
+		tp->rcv_ssthresh = s->set;
 	}
 	rcu_read_unlock();
 }
