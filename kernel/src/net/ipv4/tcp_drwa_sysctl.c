@@ -230,6 +230,7 @@ static void tcp_drwa_count_soon(struct tcp_drwa_dev *dev, const struct drwa *d, 
 	    !drwa_count_due(d, &queue->link, now_us))
 		return;
 	WRITE_ONCE(queue->due_us, now_us);
+	/* Pairs with xchg() in tcp_drwa_count_queue(), which reads due_us after it. */
 	smp_store_release(&queue->due_rtt_us, d->rtt_us);
 	schedule_work(&tcp_drwa_counting);
 }

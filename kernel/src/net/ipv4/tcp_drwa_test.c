@@ -34,8 +34,7 @@ static u64 *test_rx_bytes(struct net_device *dev)
 	return netdev_priv(dev);
 }
 
-static void test_dev_stats(struct net_device *dev,
-					   struct rtnl_link_stats64 *stats)
+static void test_dev_stats(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
 	stats->rx_bytes = READ_ONCE(*test_rx_bytes(dev));
 }

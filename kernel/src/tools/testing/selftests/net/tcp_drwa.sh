@@ -26,7 +26,8 @@
 knob_tests="knob_range knob_owner knob_per_interface knob_rename knob_refused_name
 	knob_removal queue_range rivals_range proc_lines"
 tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
-	no_timestamps reads_seldom low_water_mark no_window_scaling small_segments jumbo_frames fast_open
+	no_timestamps reads_seldom low_water_mark no_window_scaling
+	small_segments jumbo_frames fast_open
 	mptcp classic switch_off switch_on interface_flap move_away storm
 	lie_nothing lie_tsecr_small lie_tsecr_large lie_tsecr_zero lie_tsecr_wrap
 	lie_tsecr_random lie_tsval_constant lie_tsval_backwards lie_tsval_jumps
