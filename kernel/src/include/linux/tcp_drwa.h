@@ -22,7 +22,7 @@
  * connections tell each other holds for as long.
  */
 #define DRWA_SECOND_SHIFT	20
-#define DRWA_SECOND_US		(1U << DRWA_SECOND_SHIFT)
+#define DRWA_SECOND_US		1048576u
 
 enum drwa_law {
 	DRWA_LAW_DELAY,		/* one-way queueing delay, the default */

@@ -98,12 +98,12 @@
  * above what clocks that are 2^-10 apart, the most that NTP slews by, drift from
  * one DRAIN to the next.
  */
-#define DRWA_QUEUE_MIN_US	(1 << 12)
+#define DRWA_QUEUE_MIN_US	4096
 
 /* Longer silences are outages: connected-mode DRX sleeps 10 to 160 ms (3GPP TS
  * 36.331), mostly up to 80, TDD frames pause for 10.
  */
-#define DRWA_SILENCE_MAX_US	(1 << 17)
+#define DRWA_SILENCE_MAX_US	131072
 
 /* Weight of a round in the means of changes and of silences: 1/8 as in RFC 6298 */
 #define DRWA_MEAN_SHIFT		3
@@ -497,7 +497,10 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 		delay_drained(d, l, r->now_us);
 	r->q_us = delay_queue(d, r->now_us, last_rtt_us);
 	d->path_us = r->q_us < d->rtt_us ? d->rtt_us - r->q_us : 1;
-	r->used = r->bytes >= d->wnd / 2;
+	/* A round with a pause in it, which no radio makes, says nothing of the rate. */
+	r->used = r->bytes >= d->wnd / 2 &&
+		  quarter(r->elapsed_us) <= max(max(d->rtt_us, last_rtt_us),
+						DRWA_SILENCE_MAX_US / 2);
 	/* Behind a link that became far slower, the window is still on its way. */
 	r->full = r->used ||
 		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us));
