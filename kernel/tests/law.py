@@ -9,7 +9,7 @@ from pathlib import Path
 import builds
 
 DELAY, CLASSIC = 0, 1
-START, GAUGE, HOLD, DRAIN, ASIDE = 0, 1, 2, 3, 4
+START, HOLD, DRAIN = 0, 1, 2
 MSS = 1448
 U32 = 1 << 32
 
@@ -23,7 +23,7 @@ def library() -> ctypes.CDLL:
         flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
         builds.run(["gcc", *flags, builds.CORE, builds.TESTS / "state.c", "-o", output])
         loaded = ctypes.CDLL(str(output))
-    loaded.drwa_due.restype = loaded.drwa_few.restype = ctypes.c_bool
+    loaded.drwa_due.restype = loaded.count_due.restype = ctypes.c_bool
     return loaded
 
 
@@ -40,6 +40,10 @@ class Link:
         return int(library().link_target_us(self.memory)) % U32
 
     @property
+    def silence_us(self) -> int:
+        return int(library().link_silence_us(self.memory)) % U32
+
+    @property
     def rivals(self) -> bool:
         """Whether more than a quarter of what came was nobody's."""
         return int(library().link_others(self.memory)) > 255 // 4
@@ -51,6 +55,8 @@ class Law:
     def __init__(self, law: int, lambda_: int, link: Link | None = None) -> None:
         self.memory = ctypes.create_string_buffer(library().state_size())
         self.link = link or Link()
+        # The sender has a clock
+        self.stamps = True
         self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
         self.counted = self.rcv_nxt
         library().drwa_reset(self.memory, law)
@@ -84,8 +90,19 @@ class Law:
         return bool(self._member("rival"))
 
     @property
-    def contested(self) -> bool:
-        return bool(self._member("contested"))
+    def clock(self) -> bool:
+        """Whether it believes that the sender has one."""
+        return bool(self._member("clock"))
+
+    def receive(self, us: int, size: int, burst_us: int | None = None) -> None:
+        """So long brings so many bytes, a segment at a time, evenly or in its last burst_us."""
+        from_us = self.now_us + us - (us if burst_us is None else burst_us)
+        self.now_us += us
+        self.rcv_nxt += size
+        segments = -(-size // MSS)
+        library().hear_evenly(
+            self.link.memory, from_us % U32, (self.now_us - from_us) % U32, segments
+        )
 
     def sample(self, rtt_us: int, owd_us: int = 0) -> None:
         now_us, owd_us = self.now_us % U32, owd_us % U32
@@ -93,18 +110,19 @@ class Law:
             library().drwa_sample(self.memory, rtt_us, owd_us)
         else:
             rcv_nxt = self.rcv_nxt % U32
-            library().drwa_start(self.memory, self.link.memory, now_us, rcv_nxt, rtt_us, owd_us)
+            link = self.link.memory
+            library().drwa_start(self.memory, link, now_us, rcv_nxt, rtt_us, owd_us, self.stamps)
 
     def due(self) -> bool:
-        return bool(library().drwa_due(self.memory, self.now_us % U32))
-
-    def few(self, mss: int = MSS) -> bool:
-        return bool(library().drwa_few(self.memory, self.link.memory, mss))
+        return bool(library().drwa_due(self.memory, self.link.memory, self.now_us % U32))
 
     def round(self, mss: int = MSS) -> int:
+        """Ends the round, and counts the link's bytes if that is due."""
         now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32
         self.link.came += self.rcv_nxt - self.counted
         self.counted = self.rcv_nxt
-        all_ = self.link.came % U32
-        library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss, all_)
+        library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
+        if library().count_due(self.memory, self.link.memory, now_us):
+            came = self.link.came % U32
+            library().drwa_count(self.link.memory, now_us, self.rtt_us, came)
         return self.wnd

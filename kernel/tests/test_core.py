@@ -7,26 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from law import (
-    ASIDE,
-    CLASSIC,
-    DELAY,
-    DRAIN,
-    GAUGE,
-    HOLD,
-    MSS,
-    START,
-    U32,
-    Law,
-    Link,
-    library,
-)
+from law import CLASSIC, DELAY, DRAIN, HOLD, MSS, START, U32, Law, Link, library
 
 FIRST_WINDOW = 65_535
 
 
-def test_state_fits_64_bytes() -> None:
-    assert library().state_size() <= 64
+def test_states_are_small() -> None:
+    """A connection's is part of each socket; a link's is in a BPF map's value."""
+    assert library().state_size() <= 56
+    assert library().link_size() == 48
 
 
 def pipe(law: Law, rate_bps: float, base_us: int, seconds: float) -> list[int]:
@@ -35,8 +24,8 @@ def pipe(law: Law, rate_bps: float, base_us: int, seconds: float) -> list[int]:
     window = 10 * MSS
     while law.now_us < end_us:
         rtt_us = max(base_us, int(window * 8e6 / rate_bps))
-        law.now_us += rtt_us
-        law.rcv_nxt += min(window, int(rate_bps * rtt_us / 8e6))
+        size = min(window, int(rate_bps * rtt_us / 8e6))
+        law.receive(rtt_us, size, int(size * 8e6 / rate_bps))
         law.sample(rtt_us, 12345 + rtt_us - base_us)
         if law.due():
             window = law.round() or window * 2
@@ -63,8 +52,7 @@ def rounds_of(law: Law, rtt_us: int, owd_us: int, size: int, count: int = 1) -> 
     """Rounds that bring this many bytes each; the last one's window."""
     for _ in range(count):
         law.sample(rtt_us, owd_us)
-        law.now_us += rtt_us
-        law.rcv_nxt += size
+        law.receive(rtt_us, size)
         law.round()
     return law.wnd
 
@@ -79,22 +67,20 @@ def test_start_offers_four_times_what_came() -> None:
         assert rounds_of(law, 50_000, 7, size * MSS) == max(before, 4 * size * MSS)
         assert rounds_of(law, 50_000, 7, MSS) == law.wnd
         assert law.phase == START
-    assert rounds_of(law, 150_000, 100_007, 160 * MSS) == 2 * 160 * MSS
-    assert law.phase == GAUGE
-    assert rounds_of(law, 250_000, 200_007, 160 * MSS) == pytest.approx(49 * MSS, rel=0.05)
+    assert rounds_of(law, 150_000, 100_007, 160 * MSS) == pytest.approx(81 * MSS, rel=0.05)
     assert law.phase == HOLD
 
 
-@pytest.mark.parametrize(("rtt_us", "shows_us"), [(8_000, 4_096), (100_000, 25_000)])
+@pytest.mark.parametrize(("rtt_us", "shows_us"), [(4_000, 4_096), (100_000, 50_000)])
 def test_jitter_does_not_end_the_start(rtt_us: int, shows_us: int) -> None:
-    """A quarter of the RTT or 4 ms, whichever is more"""
+    """The target or 4 ms, whichever is more"""
     law = Law(DELAY, 150)
     rounds_of(law, rtt_us, 7, 10 * MSS, 3)
     rounds_of(law, rtt_us + shows_us, 7 + shows_us, 10 * MSS)
     assert law.phase == START
     more_us = shows_us + 10
     rounds_of(law, rtt_us + more_us, 7 + more_us, 10 * MSS)
-    assert law.phase == GAUGE
+    assert law.phase == HOLD
 
 
 def test_delay_never_goes_below_four_segments() -> None:
@@ -109,63 +95,32 @@ def test_delay_never_goes_below_four_segments() -> None:
     assert least == {HOLD: 4 * MSS, DRAIN: 2 * MSS}
 
 
-def filled(segments: int, others: int) -> tuple[Law, int]:
-    """After a minute in which each round brought so many, and others had theirs; DRAINs in it."""
-    law = Law(DELAY, 125)
-    rounds_of(law, 50_000, 7, segments * MSS)
-    rounds_of(law, 80_000, 30_007, segments * MSS, 2)
-    drains, phase = 0, START
-    for _ in range(1000):
-        law.link.came += others * MSS
-        q_us = 0 if law.phase == DRAIN else 10_000
-        rounds_of(law, 50_000 + q_us, 7 + q_us, min(segments * MSS, law.wnd))
-        drains += law.phase == DRAIN != phase
-        phase = law.phase
-    return law, drains
-
-
-@pytest.mark.parametrize(
-    ("segments", "others", "few"),
-    [(3, 0, True), (3, 4, True), (3, 8, False), (7, 0, False), (20, 0, False)],
-)
-def test_few_segments_fill_a_link(segments: int, others: int, few: bool) -> None:
-    """Eight at most, the window's own and all that come; DRAIN takes a half of few, and is rare."""
-    law, drains = filled(segments, others)
-    assert law.few() == few
-    assert drains in ((3, 4) if few else (13, 14, 15))
-
-
-def test_nobody_knows_at_first_whether_segments_are_few() -> None:
-    law = Law(DELAY, 125)
-    rounds_of(law, 50_000, 7, 3 * MSS)
-    rounds_of(law, 80_000, 30_007, 3 * MSS, 2)
-    assert law.wnd < 8 * MSS
-    assert not law.few()
-
-
 def test_samples_are_counted_within_bounds() -> None:
     """A round of more samples than its counter holds is a round still."""
     law = Law(DELAY, 150)
     for _ in range(1 << 16):
         law.sample(50_000, 7)
-    law.now_us += 50_000
-    law.rcv_nxt += 40 * MSS
+    law.receive(50_000, 40 * MSS)
     assert law.due()
     assert law.round() == 160 * MSS
 
 
-def test_an_idle_round_says_nothing() -> None:
-    """A round five times as long as its RTT is of no rate: the window stays."""
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+def test_a_pause_says_nothing(part: float) -> None:
+    """A round with a pause in it is of no rate and no silence, whatever part of a window it has."""
     law = Law(DELAY, 150)
     pipe(law, 10e6, 100_000, 10)
     before = law.wnd
     assert law.phase == HOLD
     for _ in range(20):
-        law.sample(150_000, 12345 + 50_000)
-        law.now_us += 750_001
-        law.rcv_nxt += law.wnd
+        size = int(part * law.wnd)
+        law.receive(int(size * 8e6 / 10e6), size)
+        law.sample(100_000, 12345)
+        law.receive(2_000_000, MSS, 0)
+        assert law.due()
         law.round()
-    assert law.wnd == before
+    assert law.wnd >= before
+    assert law.link.silence_us < 2000
 
 
 def test_a_little_used_window_never_falls() -> None:
@@ -182,7 +137,7 @@ def test_a_little_used_window_never_falls() -> None:
 
 
 def test_a_varying_rate_gets_more_window() -> None:
-    """25/16 * lambda times the mean change of the rate, over R + target"""
+    """lambda times the mean change of the rate, over path + target"""
     law = Law(DELAY, 125)
     rounds_of(law, 100_000, 7, 40 * MSS)
     rounds_of(law, 100_000, 7, 100 * MSS, 3)
@@ -193,7 +148,7 @@ def test_a_varying_rate_gets_more_window() -> None:
         rounds_of(law, 100_000 + q_us, 7 + q_us, (80 if i % 2 else 120) * MSS)
         if i % 2 and law.phase == HOLD:
             windows.append(law.wnd)
-    expected = (80 + 25 / 16 * 1.25 * 40) * MSS + MSS
+    expected = (80 + 1.25 * 40) * MSS + MSS
     assert windows[-1] == pytest.approx(expected, rel=0.1)
 
 
@@ -251,9 +206,14 @@ def beside(near_us: int, near_size: int, ahead_us: int = 0) -> Law:
         while law.phase != HOLD:
             rounds_of(law, base_us + 60_000, 60_007, 200_000)
     for _ in range(3):
-        near.now_us = far.now_us + 160_000 - (near_us + 60_000) + ahead_us
-        rounds_of(near, near_us + 60_000, 60_007, near_size)
-        rounds_of(far, 160_000, 60_007, 200_000)
+        far.sample(160_000, 60_007)
+        far.receive(160_000, 200_000)
+        near.sample(near_us + 60_000, 60_007)
+        near.now_us = far.now_us - near_us - 60_000
+        near.receive(near_us + 60_000, near_size)
+        near.now_us += ahead_us
+        near.round()
+        far.round()
     assert far.phase == HOLD
     return far
 
@@ -314,34 +274,6 @@ def test_a_quarter_that_is_nobodys_is_a_rivals(part: float, rivals: bool) -> Non
     assert not rivals or law.wnd >= 4 * 20_000
 
 
-@pytest.mark.parametrize(("started", "drains"), [(False, 1), (True, 2)])
-def test_a_start_may_leave_one_full_queue(started: bool, drains: int) -> None:
-    """Another's, of the last second; a path that became longer leaves the next one, too."""
-    law = Law(DELAY, 125)
-    rounds_of(law, 50_000, 7, 20_000, 3)
-    rounds_of(law, 110_000, 60_007, 20_000, 3)
-    assert law.phase == HOLD
-    other = Law(DELAY, 125, law.link)
-    seen = 0
-    for _ in range(400):
-        if law.phase == START:
-            break
-        if started:
-            other.now_us = law.now_us
-            other.sample(50_000, 9)
-            other.now_us += 60_000
-            other.rcv_nxt += MSS
-            other.sample(50_000, 9)
-            other.round()
-            assert other.phase == START
-        before = law.phase
-        rounds_of(law, 110_000, 60_007, min(law.wnd, 20_000))
-        seen += law.phase == DRAIN != before
-    assert law.phase == START
-    assert seen == drains
-    assert not law.contested
-
-
 @pytest.mark.parametrize("drained", [False, True])
 def test_a_lost_rate_brings_drain_within_a_second(drained: bool) -> None:
     """Also where the round that lost it still met the old path, and where a DRAIN just ended."""
@@ -369,52 +301,6 @@ def test_a_lost_rate_brings_drain_within_a_second(drained: bool) -> None:
         assert law.now_us - began_us < (1 << 20) + (4 if drained else 1) * 250_000
 
 
-def test_what_yields_nothing_is_no_rival() -> None:
-    """A queue that stays beside paced traffic is the path's."""
-    law = ungoverned(0.5, 55_000, yields=False)
-    assert law.link.rivals
-    assert not law.rival
-    assert law.path_us == pytest.approx(105_000, abs=6_000)
-
-
-def test_one_full_queue_is_no_rivals() -> None:
-    """A new connection's START beside somebody's traffic leaves one in DRAIN, too."""
-    law = ungoverned(2, 55_000, until=lambda law: law.contested)
-    assert not law.rival
-    assert law.wnd < 2 * 20_000
-
-
-def test_two_full_queues_apart_are_no_rivals() -> None:
-    """A DRAIN that found the path free is between them."""
-    law = ungoverned(2, 55_000, until=lambda law: law.contested)
-    while law.phase != DRAIN:
-        law.link.came += 40_000
-        rounds_of(law, 110_000, 60_007, 20_000)
-    while law.phase == DRAIN:
-        law.link.came += 40_000
-        rounds_of(law, 50_000, 7, min(law.wnd, 20_000))
-    assert not law.contested
-
-
-@pytest.mark.parametrize(
-    ("part", "q_us", "rivals"), [(12, 60_000, True), (12, 7_000, False), (2, 60_000, False)]
-)
-def test_three_quarters_behind_a_queue_are_a_rivals(part: int, q_us: int, rivals: bool) -> None:
-    """And no DRAIN asks first: it would cost what window there is."""
-    law = Law(DELAY, 125)
-    rounds_of(law, 50_000, 7, 20_000, 3)
-    rounds_of(law, 110_000, 60_007, 20_000, 2)
-    assert law.phase == HOLD
-    for _ in range(100):
-        size = min(law.wnd, 20_000)
-        law.link.came += part * size
-        rounds_of(law, 50_000 + q_us, 7 + q_us, size)
-        if law.rival or law.phase == DRAIN:
-            break
-    assert law.rival == rivals
-    assert rivals == (law.phase == HOLD)
-
-
 @pytest.mark.parametrize(("idle_us", "rivals"), [(60_000_000, False), (0, True)])
 def test_what_came_while_nobody_counted_is_no_rivals(idle_us: int, rivals: bool) -> None:
     """Such as what a download by QUIC brought that is over, or this connection itself at λ = 0."""
@@ -429,7 +315,7 @@ def test_what_came_while_nobody_counted_is_no_rivals(idle_us: int, rivals: bool)
     seen = False
     for _ in range(12):
         rounds_of(law, 110_000, 60_007, 20_000)
-        seen |= law.rival
+        seen |= law.link.rivals
     assert seen == rivals
 
 
@@ -443,18 +329,7 @@ def test_a_late_reader_counts_nothing_anew(late_us: int) -> None:
         first.link.came += 30_000
         for law, size in ((first, 20_000), (late, 3 * MSS)):
             rounds_of(law, 50_000, 7, size)
-        assert not late.few()
         assert first.link.rivals or number * 50_000 < 3 << 20
-
-
-def test_a_trickle_is_no_rival() -> None:
-    """Less than 2^14 bytes a second is no download, whatever part of a slow link it is."""
-    for others, rivals in ((14_000, False), (20_000, True)):
-        law = Law(DELAY, 125)
-        for _ in range(40):
-            law.link.came += others // 10
-            rounds_of(law, 100_000, 7, 2 * MSS)
-        assert law.link.rivals == rivals
 
 
 def test_one_that_keeps_no_queue_is_no_rival() -> None:
@@ -471,22 +346,6 @@ def test_a_rival_that_left_is_forgotten() -> None:
     assert not law.link.rivals
     assert not law.rival
     assert law.wnd < 2 * 20_000
-
-
-def test_timestamps_that_run_away_are_left_alone_for_a_minute() -> None:
-    """An OWD that leaves the RTT behind once may be a clock that stopped; twice is none."""
-    law = Law(DELAY, 125)
-    rounds_of(law, 50_000, 7, 20_000, 3)
-    rounds_of(law, 50_000, 60_000_007, 20_000)
-    assert law.phase != ASIDE
-    assert rounds_of(law, 50_000, 120_000_007, 20_000) == 0
-    assert law.phase == ASIDE
-    assert rounds_of(law, 50_000, 120_000_007, 20_000, 1150) == 0
-    assert law.phase == ASIDE
-    rounds_of(law, 50_000, 120_000_007, 20_000, 100)
-    assert law.phase != ASIDE
-    assert law.wnd
-    assert law.lambda_ == 125
 
 
 @pytest.mark.parametrize("start_us", [1 << 22, 1 << 31, 3 << 30])

@@ -47,8 +47,7 @@ class Download:
         law = self.law
         received = min(self.cwnd, self.edge - law.rcv_nxt) // self.mss * self.mss
         rtt_us = max(self.base_us, int(received * 8e6 / self.rate_bps))
-        law.now_us += rtt_us
-        law.rcv_nxt += received
+        law.receive(rtt_us, received, int(received * 8e6 / self.rate_bps))
         self._sample(rtt_us)
         if law.due():
             law.round(self.mss)
