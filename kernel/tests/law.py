@@ -32,8 +32,9 @@ class Link:
 
     def __init__(self) -> None:
         self.memory = ctypes.create_string_buffer(library().link_size())
-        # Bytes that came over it, whosever they are
+        # Bytes that came over it, whosever they are, and whether anybody counts them
         self.came = U32 - 1_000_000
+        self.counts = True
 
     @property
     def target_us(self) -> int:
@@ -122,7 +123,7 @@ class Law:
         self.link.came += self.rcv_nxt - self.counted
         self.counted = self.rcv_nxt
         library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
-        if library().count_due(self.memory, self.link.memory, now_us):
+        if self.link.counts and library().count_due(self.memory, self.link.memory, now_us):
             came = self.link.came % U32
             library().drwa_count(self.link.memory, now_us, self.rtt_us, came)
         return self.wnd

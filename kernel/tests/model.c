@@ -21,7 +21,6 @@
 #include <linux/minmax.h>
 #include <linux/tcp_drwa.h>
 
-
 #define MSS		1448
 #define WIRE_BYTES	1500
 #define PROBE_BYTES	98
@@ -46,13 +45,14 @@ struct flow_config {
 	s64 stop_us;		/* the phone leaves; 0: never */
 	s64 base_rtt_us;	/* without queue and serialisation */
 	s64 bytes;		/* to fetch; 0: no end */
+	s64 think_us;		/* from one object's end to the next one's request; 0: one */
 	s64 app_bps;		/* what the server has to send; 0: no bound */
 	s64 wnd_bytes;		/* what the kernel would offer */
 	s64 drift_ppm;		/* of the server's clock */
-	s64 tick_us;		/* of its timestamps */
+	s64 tick_us;		/* of its timestamps, which count in it */
 	s64 pause_at_us;	/* all of it stands still; 0: never */
 	s64 pause_us;
-	s64 lag_us;		/* what its clock lost by the pause */
+	s64 lag_us;		/* what its clock loses at that time */
 	s64 on_us;		/* when lambda is set */
 	int32_t lambda;		/* 0: not governed */
 	int32_t queue;		/* whose struct drwa_link */
@@ -81,7 +81,8 @@ struct forgery {
 
 struct flow_result {
 	s64 bytes;		/* in order, from warm_us on */
-	s64 done_us;		/* when the fetch was complete; 0: never */
+	s64 done_us;		/* when the last fetch was complete; 0: none was */
+	s64 fetched_us;		/* time that all complete ones took */
 	s64 lost;
 };
 
@@ -113,7 +114,7 @@ struct flow {
 	bool recovering, restarting, established, timed_out;
 	double undo_cwnd, undo_ssthresh;
 	s64 timed_out_us;
-	s64 delivered, delivered_us, app_from_us;
+	s64 delivered, delivered_us, app_from_us, asked_us;
 	/* BBR */
 	double bw[10], pacing_gain, cwnd_gain, full_bw;
 	int full_rounds, phase;
@@ -134,7 +135,7 @@ struct flow {
 };
 
 enum what { AT_START, AT_SERVICE, AT_PHONE, AT_SERVER, AT_DELACK, AT_RTO,
-	    AT_PACE, AT_PROBE, AT_CHANGE, AT_FORGERY };
+	    AT_PACE, AT_PROBE, AT_CHANGE, AT_FORGERY, AT_REQUEST };
 
 struct event {
 	s64 at_us;
@@ -266,13 +267,14 @@ static bool enqueue(struct model *m, struct packet p)
 
 /* --- the server */
 
+/* By the phone, which takes each count of it for 1 ms */
 static s64 server_clock_us(const struct flow *f, s64 now_us)
 {
 	s64 us = now_us + now_us * f->c.drift_ppm / 1000000;
 
 	if (f->c.pause_at_us && now_us >= f->c.pause_at_us)
 		us -= f->c.lag_us;
-	return us - us % f->c.tick_us;
+	return us / f->c.tick_us * TICK_US;
 }
 
 static s64 paused_until_us(const struct model *m, const struct flow *f)
@@ -719,6 +721,19 @@ static void measure_window(struct model *m, struct flow *f)
 	f->window_us = m->now_us;
 }
 
+static void fetched(struct model *m, u32 which)
+{
+	struct flow *f = &m->flows[which];
+
+	m->results[which].done_us = m->now_us;
+	m->results[which].fetched_us += m->now_us - f->asked_us;
+	if (!f->c.think_us)
+		return;
+	f->asked_us = m->now_us + f->c.think_us;
+	at(m, (struct event){ .at_us = f->asked_us + f->c.base_rtt_us / 2, .what = AT_REQUEST,
+			      .flow = which });
+}
+
 static void phone_takes(struct model *m, const struct event *e)
 {
 	const struct packet *p = &e->p;
@@ -740,8 +755,8 @@ static void phone_takes(struct model *m, const struct event *e)
 		f->rcv_nxt++;
 		if (m->now_us >= m->warm_us)
 			m->results[e->flow].bytes += MSS;
-		if (f->c.bytes && f->rcv_nxt == f->limit && !m->results[e->flow].done_us)
-			m->results[e->flow].done_us = m->now_us;
+		if (f->c.bytes && f->rcv_nxt == f->limit)
+			fetched(m, e->flow);
 	}
 	if (f->c.blind) {
 		measure_window(m, f);
@@ -874,6 +889,10 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 				m->flows[i].c.base_rtt_us = changes[e->number].base_rtt_us;
 		}
 		break;
+	case AT_REQUEST:
+		f->limit += (f->c.bytes + MSS - 1) / MSS;
+		send_more(m, e->flow);
+		break;
 	case AT_FORGERY:
 		forge(m, e, &forgeries[e->number]);
 		break;
@@ -903,6 +922,7 @@ int model_run(s64 end_us, s64 warm_us, s64 rate_bps, const u32 *opportunities, s
 		struct flow *f = &m.flows[i];
 
 		f->c = configs[i];
+		f->asked_us = f->c.start_us;
 		f->limit = f->c.bytes ? (f->c.bytes + MSS - 1) / MSS : UINT32_MAX / 2;
 		f->cwnd = INIT_CWND;
 		f->ssthresh = 1e9;

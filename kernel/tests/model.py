@@ -29,6 +29,7 @@ class _Flow(ctypes.Structure):
             "stop_us",
             "base_rtt_us",
             "bytes",
+            "think_us",
             "app_bps",
             "wnd_bytes",
             "drift_ppm",
@@ -38,9 +39,10 @@ class _Flow(ctypes.Structure):
             "lag_us",
             "on_us",
         )
-    ] + [(name, ctypes.c_int32) for name in (
-            "lambda_", "queue", "counted", "cc", "forged", "blind", "lowered"
-        )]
+    ] + [
+        (name, ctypes.c_int32)
+        for name in ("lambda_", "queue", "counted", "cc", "forged", "blind", "lowered")
+    ]
 
 
 class _Change(ctypes.Structure):
@@ -59,7 +61,7 @@ class _Forgery(ctypes.Structure):
 
 
 class _Result(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int64) for name in ("bytes", "done_us", "lost")]
+    _fields_ = [(name, ctypes.c_int64) for name in ("bytes", "done_us", "fetched_us", "lost")]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Flow:
     start_s: float = 0.0
     stop_s: float = 0.0
     size_bytes: int = 0
+    # From one object's end to the next one's request; 0: there is one
+    think_s: float = 0.0
     app_mbps: float = 0.0
     window_bytes: int = ANDROID_13_WINDOW_BYTES
     cc: int = CUBIC
@@ -78,11 +82,12 @@ class Flow:
     # Where its bytes are counted, if that is another queue than the one it speaks of
     counted: int | None = None
     drift_ppm: int = 0
+    # What a count of the server's timestamps is; the law takes each for 1 ms.
     tick_s: float = 0.001
     pause_at_s: float = 0.0
     pause_s: float = 0.0
-    # The server's clock stood still as well, and is late from then on.
-    pause_lags: bool = False
+    # What the server's clock loses at pause_at_s, whether it stands still or not
+    lag_s: float = 0.0
     # λ is set in mid-download.
     on_s: float = 0.0
     forged: bool = False
@@ -97,13 +102,14 @@ class Flow:
             us(self.stop_s),
             us(self.base_rtt_s),
             self.size_bytes,
+            us(self.think_s),
             int(self.app_mbps * 1e6),
             self.window_bytes,
             self.drift_ppm,
             us(self.tick_s),
             us(self.pause_at_s),
             us(self.pause_s),
-            us(self.pause_s) if self.pause_lags else 0,
+            us(self.lag_s),
             us(self.on_s),
             round(100 * (self.lambda_ or 0)),
             self.queue,
@@ -151,7 +157,9 @@ class Outcome:
     """Goodputs in Mb/s and times in s, by flow; probes that were lost have the next one's delay."""
 
     goodput_mbps: Floats
+    # When the last one was complete, and what all together took
     fetch_s: Floats
+    fetches_s: Floats
     lost: NDArray[np.int64]
     probe_sent_s: Floats = field(repr=False)
     probe_rtt_s: Floats = field(repr=False)
@@ -259,6 +267,7 @@ def run(
                 for r, f in zip(results, flows, strict=False)
             ]
         ),
+        np.array([r.fetched_us / 1e6 for r in results][: len(flows)]),
         np.array([r.lost for r in results][: len(flows)]),
         sent,
         _late(sent, rtt, duration_s),

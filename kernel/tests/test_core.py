@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The control law, kernel/src/net/ipv4/tcp_drwa_core.c, in user space."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -240,24 +238,21 @@ def test_who_does_not_use_its_window_has_no_target() -> None:
 def ungoverned(
     part: float,
     left_us: int,
-    yields: bool = True,
-    until: Callable[[Law], bool] = lambda _: False,
+    link: Link | None = None,
 ) -> Law:
     """A connection behind a queue that DRAIN leaves this long, beside others' traffic.
 
-    What a larger window than the law's has more, others have less, if they yield.
+    What a larger window than the law's has more, others have less.
     """
-    law = Law(DELAY, 125)
+    law = Law(DELAY, 125, link)
     rounds_of(law, 50_000, 7, 20_000, 3)
     drained = 0
     for _ in range(400):
-        if until(law):
-            break
         drained += law.phase == DRAIN
         q_us = left_us if law.phase == DRAIN else 60_000
         size = min(law.wnd, 20_000)
         others = int(size * part)
-        if law.rival and yields:
+        if law.rival:
             size, others = min(law.wnd, size + others // 2), others // 2
         law.link.came += others
         rounds_of(law, 50_000 + q_us, 7 + q_us, size)
@@ -332,6 +327,35 @@ def test_a_late_reader_counts_nothing_anew(late_us: int) -> None:
         assert first.link.rivals or number * 50_000 < 3 << 20
 
 
+def test_nobodys_bytes_are_none_without_a_count() -> None:
+    """Where nothing counts what comes, a queue that stays is the path's."""
+    link = Link()
+    link.counts = False
+    law = ungoverned(3, 55_000, link=link)
+    assert not link.rivals
+    assert not law.rival
+    assert law.path_us == pytest.approx(105_000, abs=6_000)
+
+
+@pytest.mark.parametrize(("part", "deeper"), [(0, False), (1, True)])
+def test_drain_goes_deeper_before_a_rival(part: float, deeper: bool) -> None:
+    """A quarter less than fills the link, where others bring a quarter and a queue stayed."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 100_000, 7, 100_000, 2)
+    rounds_of(law, 160_000, 60_007, 200_000, 3)
+    assert law.phase == HOLD
+    while law.phase != DRAIN:
+        law.link.came += int(part * 200_000)
+        rounds_of(law, 160_000, 60_007, 200_000)
+    windows = [law.wnd]
+    while law.phase == DRAIN:
+        windows.append(rounds_of(law, 160_000, 60_007, law.wnd))
+    bdp = 1.25e6 * 0.1
+    assert windows[0] == pytest.approx(15 / 16 * bdp, rel=0.02)
+    assert law.rival == deeper
+    assert (min(windows) == pytest.approx(3 / 4 * bdp, rel=0.02)) == deeper
+
+
 def test_one_that_keeps_no_queue_is_no_rival() -> None:
     law = ungoverned(3, 2_000)
     assert law.link.rivals
@@ -346,6 +370,132 @@ def test_a_rival_that_left_is_forgotten() -> None:
     assert not law.link.rivals
     assert not law.rival
     assert law.wnd < 2 * 20_000
+
+
+class Radio:
+    """Connections that fill a radio's bursts in turn, a segment each; their silences are its own.
+
+    Each segment comes base_us after it could, and waits up to a cycle for it.
+    """
+
+    def __init__(self, on_us: int, gap_us: int, base_us: int, count: int = 1) -> None:
+        self.on_us, self.gap_us, self.base_us = on_us, gap_us, base_us
+        link = Link()
+        self.laws = [Law(DELAY, 125, link) for _ in range(count)]
+        # How far into a burst rounds ended
+        self.ends_us: list[int] = []
+
+    def burst(self, segments: int, queue_us: int = 30_000) -> None:
+        """The queue is gone in DRAIN."""
+        q_us = 0 if self.laws[0].phase == DRAIN else queue_us
+        start_us = self.laws[0].now_us + self.gap_us
+        for i in range(segments):
+            law = self.laws[i % len(self.laws)]
+            law.now_us = start_us + i * self.on_us // segments
+            law.rcv_nxt += MSS
+            library().drwa_heard(law.link.memory, law.now_us % U32)
+            law.sample(self.base_us + q_us, 7 + q_us)
+            if law.due():
+                self.ends_us.append(law.now_us - start_us)
+                law.round()
+        for law in self.laws:
+            law.now_us = start_us + self.on_us
+
+
+@pytest.mark.parametrize("base_us", [10_000, 30_000, 70_000])
+@pytest.mark.parametrize(("on_us", "gap_us"), [(5_000, 30_000), (10_000, 50_000), (20_000, 20_000)])
+def test_rounds_end_where_a_burst_begins(base_us: int, on_us: int, gap_us: int) -> None:
+    """Else one would have the rate of no burst, the next one that of two."""
+    radio = Radio(on_us, gap_us, base_us)
+    radio.burst(40, 0)
+    for _ in range(200):
+        radio.burst(40)
+    radio.ends_us.clear()
+    for _ in range(100):
+        radio.burst(40)
+    assert len(radio.ends_us) > 20
+    first = sum(end_us == 0 for end_us in radio.ends_us)
+    assert first > 0.9 * len(radio.ends_us)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_silences_are_the_links(count: int) -> None:
+    """Each of four gets a quarter of a burst's segments, or all of every fourth burst."""
+    gap_us = 40_000
+    radio = Radio(10_000, gap_us, 30_000, count)
+    radio.burst(40, 0)
+    for _ in range(300):
+        radio.burst(40)
+    assert radio.laws[0].link.silence_us == pytest.approx(gap_us, rel=0.1)
+
+
+def test_what_comes_for_another_breaks_a_silence() -> None:
+    """Two get every second burst: neither hears what the other does, but the link does."""
+    radio = Radio(10_000, 20_000, 30_000, 2)
+    radio.burst(40, 0)
+    for _ in range(300):
+        radio.burst(40)
+        radio.laws.reverse()
+    assert radio.laws[0].link.silence_us < 22_000
+
+
+def test_silence_fades() -> None:
+    """A radio that became even has none after some rounds, and after an outage little."""
+    radio = Radio(10_000, 40_000, 30_000)
+    radio.burst(40, 0)
+    for _ in range(200):
+        radio.burst(40)
+    law = radio.laws[0]
+    assert law.link.silence_us > 35_000
+
+    def evenly() -> int:
+        """A byte a microsecond"""
+        most_us = 0
+        for _ in range(60):
+            rtt_us = max(30_000, law.wnd)
+            rounds_of(law, rtt_us, 7 + rtt_us - 30_000, law.wnd)
+            most_us = max(most_us, law.link.silence_us)
+        return most_us
+
+    evenly()
+    assert law.link.silence_us < 3_000
+    law.receive(3_000_000, MSS, 0)
+    assert evenly() < (1 << 17) / 8 + 3_000
+    assert law.link.silence_us < 3_000
+
+
+@pytest.mark.parametrize("step_us", [-3_600_000_000, -200_000, 200_000, 3_600_000_000])
+def test_a_clock_that_leaps_is_none(step_us: int) -> None:
+    """Its RTT stands in: the window stays one for this path, and goes down behind a queue."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 100_000, 3)
+    rounds_of(law, 80_000, 30_007, 100_000, 3)
+    assert law.clock
+    rounds_of(law, 60_000, 10_007 + step_us, 100_000)
+    assert not law.clock
+    assert law.wnd
+    for _ in range(200):
+        rounds_of(law, max(50_000, law.wnd * 8 // 10), 7 + step_us, law.wnd)
+    assert not law.clock
+    assert 62_500 < law.wnd < 1.3 * 62_500 + MSS
+
+
+def test_a_queue_is_no_leap() -> None:
+    """However fast it grows or goes: a delay rises by no more than the RTT does."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 20_000, 7, 100_000, 3)
+    for q_us in (5_000_000, 0, 200_000, 40_000_000, 0):
+        rounds_of(law, 20_000 + q_us, 7 + q_us, 100_000)
+    assert law.clock
+
+
+def test_without_timestamps_the_rtt_is_the_delay() -> None:
+    law = Law(DELAY, 150)
+    law.stamps = False
+    rtts = pipe(law, 10e6, 100_000, 60)
+    assert not law.clock
+    tail = sorted(rtts[len(rtts) // 2 :])
+    assert tail[len(tail) // 2] == pytest.approx(150_000, rel=0.05)
 
 
 @pytest.mark.parametrize("start_us", [1 << 22, 1 << 31, 3 << 30])

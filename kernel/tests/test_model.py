@@ -7,17 +7,20 @@ Bounds of the law are on virtual time and repeat exactly; what counts is measure
 import functools
 from collections.abc import Sequence
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import model
-from drwalab import ltelink
+from drwalab import burstlink, ltelink
 from model import BBR, CUBIC, Change, Flow, Link, Outcome
 
 # Payload of a packet's bytes
 PAYLOAD = model.MSS_BYTES / 1500
 FIXED_WINDOW_BYTES = 60_000
+SEED = 1
 
 
 def share(outcome: Outcome, mbps: float) -> float:
@@ -231,16 +234,39 @@ def test_a_clock_that_drifts(ppm: int) -> None:
 @pytest.mark.parametrize("lags", [False, True])
 def test_a_server_that_stood_still(pause_s: float, lags: bool) -> None:
     """A virtual machine that was moved; its clock may have stood as long."""
-    flow = Flow(0.03, pause_at_s=15, pause_s=pause_s, pause_lags=lags)
+    flow = Flow(0.03, pause_at_s=15, pause_s=pause_s, lag_s=pause_s if lags else 0)
     outcome = model.run(Link(20), [flow], 60, 16 + pause_s)
     assert share(outcome, 20) > 0.95
     assert outcome.p95_s(25) < 2 * 0.03
 
 
-@pytest.mark.parametrize("tick_s", [0.004, 0.01])
-def test_timestamps_of_another_tick(tick_s: float) -> None:
-    outcome = model.run(Link(20), [Flow(0.03, tick_s=tick_s)], 60, 10)
+@pytest.mark.parametrize("tick_s", [1e-6, 0.004, 0.01])
+@pytest.mark.parametrize(("mbps", "base_s"), [(2, 0.05), (20, 0.03), (20, 0.15)])
+def test_timestamps_of_another_tick(mbps: float, base_s: float, tick_s: float) -> None:
+    """They are no clock of milliseconds, and the RTT stands in for them."""
+    outcome = model.run(Link(mbps), [Flow(base_s, tick_s=tick_s)], 60, 10)
+    assert share(outcome, mbps) > 0.98
+    assert outcome.p95_s(10) < 2 * base_s + 4 * 0.012 / mbps
+
+
+@pytest.mark.parametrize("leap_s", [-3600, -5, -0.2, 0.2, 5, 3600])
+@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.7))
+def test_a_clock_that_leaps(leap_s: float, offset_s: float) -> None:
+    """By more than the RTT: one is no clock, and nothing is lost but what START's queue costs."""
+    at_s = 20 + offset_s
+    outcome = model.run(Link(20), [Flow(0.03, pause_at_s=at_s, lag_s=-leap_s)], at_s + 20, at_s)
     assert share(outcome, 20) > 0.98
+    assert outcome.p95_s(at_s + 3) < 2 * 0.03
+
+
+@pytest.mark.parametrize(("mbps", "base_s"), [(2, 0.05), (10, 0.05), (20, 0.03), (50, 0.1)])
+def test_without_timestamps(mbps: float, base_s: float) -> None:
+    """The RTT is measured once in a window's time."""
+    with_, without = (
+        model.run(Link(mbps), [Flow(base_s, blind=blind)], 60, 10) for blind in (False, True)
+    )
+    assert without.p95_s(10) <= 1.5 * with_.p95_s(10)
+    assert without.goodput_mbps[0] >= 0.98 * with_.goodput_mbps[0]
 
 
 @pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.1), (20, 0.03), (50, 0.1)])
@@ -251,6 +277,20 @@ def test_an_object_comes_as_fast_as_stocks(mbps: float, base_s: float, size: int
         for lambda_ in (1.25, None)
     )
     assert ours < 1.02 * stock
+
+
+@pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.06), (10, 0.1), (20, 0.05), (50, 0.1)])
+@pytest.mark.parametrize("bdps", [5.5, 8])
+@pytest.mark.parametrize("think_s", [0.7, 2, 5])
+def test_pauses_cost_no_window(mbps: float, base_s: float, bdps: float, think_s: float) -> None:
+    """Objects of a kept-alive connection: a round with a pause in it is of no rate."""
+    size = int(bdps * mbps * 1e6 / 8 * base_s)
+    ours, stock = (
+        model.run(Link(mbps), [Flow(base_s, lambda_, size_bytes=size, think_s=think_s)], 60)
+        for lambda_ in (1.25, None)
+    )
+    per_byte = [float(run.fetches_s[0] / run.goodput_mbps[0]) for run in (ours, stock)]
+    assert per_byte[0] < 1.04 * per_byte[1]
 
 
 @pytest.mark.parametrize("cc", [CUBIC, BBR])
@@ -282,6 +322,101 @@ def test_traffic_below_the_links_rate_is_no_rival(mbps: float) -> None:
     outcome = model.run(Link(10), [Flow(0.05), Flow(0.05, None, app_mbps=mbps)], 60, 10)
     assert outcome.p95_s(10) < 2 * 0.05
     assert outcome.goodput_mbps[1] > 0.97 * mbps
+
+
+def of_stocks(word: str, base_s: float) -> tuple[float, float]:
+    """Goodput over stock's behind a radio of bursts, and p95 RTT over the idle link's."""
+    times = np.array(burstlink.opportunities(word, 60), np.uint32)
+    link = Link(opportunities_ms=times, buffer_bytes=6_000_000)
+    idle = model.run(link, [], 60, probe_rtt_s=base_s)
+    ours, stock = (model.run(link, [Flow(base_s, lambda_)], 60) for lambda_ in (1.25, None))
+    goodput = float(ours.goodput_mbps[0] / stock.goodput_mbps[0])
+    return goodput, ours.p95_s() / idle.p95_s()
+
+
+@pytest.mark.parametrize(
+    ("word", "base_s"),
+    [
+        ("bursts:2/5ms/21ms/20mbit", 0.01),
+        ("bursts:2/5ms/40ms/10mbit", 0.03),
+        ("bursts:3/10ms/80ms/20mbit", 0.02),
+        ("bursts:3/30ms/120ms/20mbit", 0.06),
+        ("bursts:9/2ms/120ms/20mbit", 0.01),
+        ("bursts:9/2ms/120ms/20mbit", 0.06),
+        ("bursts:5/2ms-10ms/5ms-20ms/20mbit", 0.01),
+        ("bursts:1/5ms-15ms/30ms-60ms/20mbit", 0.02),
+        ("bursts:1/5ms-15ms/30ms-60ms/20mbit", 0.025),
+        ("bursts:3/8ms-30ms/40ms-90ms/40mbit", 0.025),
+        ("bursts:6/10ms-30ms/60ms-120ms/10mbit", 0.06),
+        ("bursts:7/2ms-30ms/5ms-120ms/20mbit", 0.04),
+        ("bursts:8/2ms-6ms/10ms-120ms/5mbit", 0.03),
+        ("bursts:8/2ms-6ms/10ms-120ms/50mbit", 0.01),
+    ],
+)
+def test_a_radio_that_serves_in_bursts(word: str, base_s: float) -> None:
+    """The window lasts until the next one: goodput as stock's, a queue of a few bursts."""
+    goodput, p95 = of_stocks(word, base_s)
+    assert goodput > 0.97
+    assert p95 < 3.2
+
+
+spans = st.tuples(st.booleans(), st.floats(0, 1), st.floats(0, 1))
+
+
+def span(drawn: tuple[bool, float, float], least_ms: int, most_ms: int) -> str:
+    """Even or at random"""
+    low, high = sorted(round(least_ms + part * (most_ms - least_ms)) for part in drawn[1:])
+    return f"{low}ms-{high}ms" if drawn[0] else f"{low}ms"
+
+
+def test_any_radio_that_serves_in_bursts() -> None:
+    print(f"seed {SEED}")
+
+    @hypothesis.seed(SEED)
+    @hypothesis.settings(max_examples=60, deadline=None, database=None)
+    @hypothesis.given(
+        number=st.integers(1, 1000),
+        on=spans,
+        gap=spans,
+        mbps=st.sampled_from([2, 5, 10, 20, 50, 100]),
+        base_ms=st.integers(10, 60),
+    )
+    def holds(
+        number: int,
+        on: tuple[bool, float, float],
+        gap: tuple[bool, float, float],
+        mbps: int,
+        base_ms: int,
+    ) -> None:
+        word = f"bursts:{number}/{span(on, 2, 30)}/{span(gap, 5, 120)}/{mbps}mbit"
+        goodput, p95 = of_stocks(word, base_ms / 1e3)
+        # A packet may be a part of what a burst brings.
+        assert goodput > (0.93 if mbps < 5 else 0.95)
+        assert p95 < 3.5
+
+    holds()
+
+
+def test_silences_of_several_connections_are_the_links() -> None:
+    """Five over a radio of bursts keep its goodput, and no longer queue than one each."""
+    times = np.array(burstlink.opportunities("bursts:1/5ms-15ms/30ms-60ms/20mbit", 60), np.uint32)
+    link = Link(opportunities_ms=times, buffer_bytes=6_000_000)
+    one, five = (model.run(link, [Flow(0.03)] * count, 60, 10) for count in (1, 5))
+    assert five.goodput_mbps.sum() > 0.98 * one.goodput_mbps[0]
+    assert jain(five.goodput_mbps) > 0.9
+    assert five.p95_s(10) < 1.5 * one.p95_s(10)
+
+
+@pytest.mark.parametrize("outage_s", [0.3, 1, 5])
+def test_an_outage_is_no_silence(outage_s: float) -> None:
+    """The radio was away once: what the window covers afterwards is nothing of it."""
+    packets_ms = 20e6 / 8 / 1500 / 1000
+    times = np.floor(np.arange(1, int(60_000 * packets_ms)) / packets_ms)
+    there = (times < 20_000) | (times > 20_000 + 1000 * outage_s)
+    link = Link(opportunities_ms=times[there].astype(np.uint32), buffer_bytes=6_000_000)
+    outcome = model.run(link, [Flow(0.05)], 58)
+    back_s = 20 + outage_s
+    assert outcome.p95_s(back_s + 2) < 1.5 * 0.05
 
 
 @functools.cache
