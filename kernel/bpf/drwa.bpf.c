@@ -220,16 +220,17 @@ static __always_inline void keep_least(struct drwa_sample *least, u32 rtt_us, u3
 		least->rtt_us = rtt_us;
 }
 
-/* Was the round over at @at_us, with the samples until then? */
-static __always_inline bool round_over(const struct drwa_sock *s, u32 at_us)
+/* Was the round over at @at_us, with the samples until then? One that nothing governs is. */
+static __always_inline bool round_over(const struct drwa_sock *s, const struct drwa_queue *queue,
+				       u32 at_us)
 {
 	struct drwa d = s->d;
 
-	if (!d.rtt_us)
-		return false;
+	if (!d.rtt_us || !queue)
+		return d.rtt_us;
 	if (s->least.rtt_us)
 		drwa_sample(&d, s->least.rtt_us, s->least.owd_us);
-	return drwa_due(&d, at_us);
+	return drwa_due(&d, &queue->link, at_us);
 }
 
 /* Data comes, after a while: what came before is whole, and a round of it is no part of a
@@ -237,18 +238,19 @@ static __always_inline bool round_over(const struct drwa_sock *s, u32 at_us)
  *
  * Where rcv_nxt stood still, data waits behind a hole that is not counted yet.
  */
-static __always_inline void next_delivery(struct drwa_sock *s, struct bpf_sock *sk, u32 now_us)
+static __always_inline void next_delivery(struct drwa_sock *s, struct bpf_sock *sk,
+					  const struct drwa_queue *queue, u32 now_us)
 {
 	struct bpf_tcp_sock *tp;
 	u32 rcv_nxt;
 
-	if (now_us - s->came_us < DELAY_TICK_US)
+	if (now_us - s->came_us < DRWA_TICK_US)
 		return;
 	tp = bpf_tcp_sock(sk);
 	if (!tp)
 		return;
 	rcv_nxt = tp->rcv_nxt;
-	if (!s->over && rcv_nxt != s->rcv_nxt && round_over(s, s->came_us)) {
+	if (!s->over && rcv_nxt != s->rcv_nxt && round_over(s, queue, s->came_us)) {
 		s->over_us = s->came_us;
 		s->over_nxt = rcv_nxt;
 		s->over = 1;
@@ -258,7 +260,7 @@ static __always_inline void next_delivery(struct drwa_sock *s, struct bpf_sock *
 }
 
 static __always_inline void sample(struct __sk_buff *skb, struct bpf_sock *sk,
-				   struct drwa_sock *s)
+				   struct drwa_sock *s, struct drwa_queue *queue)
 {
 	u32 offset = tcp_offset(skb), len, tsecr, rtt_us, owd_us;
 	u64 now_ns = bpf_ktime_get_ns();
@@ -271,7 +273,9 @@ static __always_inline void sample(struct __sk_buff *skb, struct bpf_sock *sk,
 	if ((s32)len <= 0)
 		return;
 	s->ifindex = skb->ifindex;
-	next_delivery(s, sk, now_ns / NSEC_PER_USEC);
+	next_delivery(s, sk, queue, now_ns / NSEC_PER_USEC);
+	if (queue && !s->aside)
+		drwa_heard(&queue->link, now_ns / NSEC_PER_USEC);
 	measure_mss(s, len, skb->gso_segs > 1 ? skb->gso_size : len, words_flags[1]);
 	s->no_clock = !load_ts(skb, offset + 20, offset + (words_flags[0] >> 4) * 4, &ts);
 	if (s->no_clock)
@@ -290,31 +294,36 @@ static __always_inline void sample(struct __sk_buff *skb, struct bpf_sock *sk,
 	keep_least(s->over ? &s->next : &s->least, rtt_us, owd_us);
 }
 
-/* Whosever the packet is, it was in the queue. */
-static __always_inline void count_came(u32 ifindex, u32 bytes)
+/* Whosever the packet is, it was in the queue.
+ *
+ * Return: the queue, or NULL where nothing is governed.
+ */
+static __always_inline struct drwa_queue *count_came(u32 ifindex, u32 bytes)
 {
 	struct drwa_dev *dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
 	struct drwa_queue *queue;
 	struct drwa_stats *stats;
 
 	if (!dev || !dev->lambda)
-		return;
+		return NULL;
 	stats = stats_of(ifindex);
 	queue = queue_of(ifindex, dev);
 	if (!stats || !queue)
-		return;
+		return NULL;
 	__sync_fetch_and_add(&stats->came, bytes);
 	if (stats->came > queue->came)
 		queue->came = stats->came;
+	return queue;
 }
 
 DRWA_PROG(drwa_ingress, "cgroup_skb/ingress")(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
+	struct drwa_queue *queue;
 	struct drwa_sock *s;
 	u64 key;
 
-	count_came(skb->ifindex, skb->len);
+	queue = count_came(skb->ifindex, skb->len);
 	if (!sk)
 		return 1;
 	sk = bpf_sk_fullsock(sk);
@@ -325,7 +334,7 @@ DRWA_PROG(drwa_ingress, "cgroup_skb/ingress")(struct __sk_buff *skb)
 	if (!s)
 		return 1;
 	if (s->ready)
-		sample(skb, sk, s);
+		sample(skb, sk, s, queue);
 	else
 		s->ifindex = skb->ifindex;
 	return 1;
@@ -462,24 +471,28 @@ static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_so
 	align(s);
 }
 
-static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
+/* Ends the round if it was over at @over_us, or if nothing governs it. Did it? */
+static __always_inline bool end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
 				      u32 over_us, u32 rcv_nxt)
 {
 	bool first = !s->d.lambda, sampled = s->d.samples;
+	struct drwa_queue *queue = NULL;
 	u32 ifindex = s->ifindex;
-	struct drwa_queue *queue;
 	struct drwa_stats *stats;
 	struct drwa_dev *dev;
 
+	if (!s->d.rtt_us)
+		return false;
 	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
+	if (dev && dev->lambda)
+		queue = queue_of(ifindex, dev);
+	if (queue && !drwa_due(&s->d, &queue->link, over_us))
+		return false;
 	/* Without the sender's clock nothing would ever move the cap. */
-	if (!dev || !dev->lambda || (!sampled && s->no_clock)) {
+	if (!queue || (!sampled && s->no_clock)) {
 		drwa_reset(&s->d, DRWA_LAW_DELAY);
-		return;
+		return true;
 	}
-	queue = queue_of(ifindex, dev);
-	if (!queue)
-		return;
 	s->d.lambda = dev->lambda;
 	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss);
 	if (drwa_count_due(&s->d, &queue->link, over_us))
@@ -488,6 +501,7 @@ static __always_inline void end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	stats = stats_of(ifindex);
 	if (stats)
 		count_round(stats, &s->d, first, sampled);
+	return true;
 }
 
 static __always_inline int set_clamp(struct bpf_sock_ops *ops, int clamp)
@@ -613,10 +627,8 @@ static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
 			rcv_nxt = s->over_nxt;
 		}
 		/* Or nothing more came with the last data. */
-		if (s->over || (now_us - over_us >= DELAY_TICK_US && rcv_nxt != s->rcv_nxt))
-			over = drwa_due(&s->d, over_us);
-		if (over)
-			end_round(ops, s, over_us, rcv_nxt);
+		if (s->over || (now_us - over_us >= DRWA_TICK_US && rcv_nxt != s->rcv_nxt))
+			over = end_round(ops, s, over_us, rcv_nxt);
 		if (s->over) {
 			s->least = s->next;
 			s->next.rtt_us = 0;

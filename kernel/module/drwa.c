@@ -365,9 +365,9 @@ static void drwa_grow_rcvbuf(struct sock *sk, struct drwa_sock *s, u32 received)
 		WRITE_ONCE(tcp_sk(sk)->window_clamp, clamp);
 }
 
-static void drwa_end_round(struct sock *sk, struct drwa_sock *s, u32 now_us, u32 rcv_nxt)
+static void drwa_end_round(struct sock *sk, struct drwa_sock *s, struct tcp_drwa_dev *dev,
+			   u32 now_us, u32 rcv_nxt)
 {
-	struct tcp_drwa_dev *dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 	u32 received = rcv_nxt - s->drwa.round_seq;
 	struct tcp_sock *tp = tcp_sk(sk);
 
@@ -411,15 +411,20 @@ static void drwa_measured(void *data, struct tcp_sock *tp, u32 rtt_us, int by_wi
 {
 	struct sock *sk = (struct sock *)tp;
 	u32 now_us = tcp_clock_us();
+	struct tcp_drwa_dev *dev;
 	struct drwa_sock *s;
 
 	if ((by_window && tp->rx_opt.saw_tstamp) || drwa_idle())
 		return;
 	rcu_read_lock();
 	s = drwa_get(sk);
-	if (s)
+	if (s) {
 		drwa_sample_at(sk, s, now_us, rtt_us,
 			       drwa_owd_us(tp, now_us, tp->rx_opt.rcv_tsval), !by_window);
+		dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+		if (dev)
+			drwa_heard(tcp_drwa_link(dev), now_us);
+	}
 	rcu_read_unlock();
 }
 
@@ -479,6 +484,19 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s)
 	icsk->icsk_ack.quick = max_t(u8, icsk->icsk_ack.quick, 2);
 }
 
+/* Is the round over? An answer that waited, for a second segment or for the reader, tells of
+ * no arrival: nobody knows any more when it was.
+ */
+static bool drwa_is_due(const struct sock *sk, const struct drwa_sock *s,
+			struct tcp_drwa_dev *dev, u32 now_us)
+{
+	if (!s->drwa.rtt_us || !dev)
+		return s->drwa.rtt_us;
+	if (inet_csk(sk)->icsk_ack.lrcvtime == tcp_jiffies32)
+		return tcp_drwa_dev_due(dev, &s->drwa, now_us);
+	return drwa_due(&s->drwa, tcp_drwa_link(dev), now_us);
+}
+
 /* Ahead of the rule that the right edge never moves back, which is the kernel's */
 static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 {
@@ -494,13 +512,14 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	s = drwa_get(sk);
 	if (!s)
 		goto unlock;
+	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 	if (s->rcv_nxt != tp->rcv_nxt) {
 		drwa_measure(sk, s, now_us);
 		drwa_grow_ssthresh(sk, s);
 		s->rcv_nxt = tp->rcv_nxt;
 		/* Behind a hole, data comes that is not counted yet. */
-		if (drwa_due(&s->drwa, now_us))
-			drwa_end_round(sk, s, now_us, tp->rcv_nxt);
+		if (drwa_is_due(sk, s, dev, now_us))
+			drwa_end_round(sk, s, dev, now_us, tp->rcv_nxt);
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
 	drwa_clamp(sk, s, 0);
@@ -508,7 +527,6 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	least = max(least, s->drwa.wnd);
 	if (s->drwa.wnd && *window > least) {
 		*window = least;
-		dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
 		if (dev)
 			this_cpu_inc(dev->stats->count[TCP_DRWA_CAPPED]);
 	}
@@ -626,6 +644,7 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 tsval, tsecr, rcv_nxt;
 	u64 now_us = tcp_clock_us();
+	struct tcp_drwa_dev *dev;
 	bool clock;
 
 	clock = tp->rx_opt.tstamp_ok && drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
@@ -636,11 +655,12 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 		return;
 	if (!clock)
 		drwa_measure_window(sk, s, now_us, end_seq);
-	if (!drwa_due(&s->drwa, now_us))
+	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
+	if (!s->drwa.rtt_us || (dev && !tcp_drwa_dev_due(dev, &s->drwa, now_us)))
 		return;
 	rcv_nxt = drwa_next(tp, end_seq);
 	if (!before(rcv_nxt, s->drwa.round_seq))
-		drwa_end_round(sk, s, now_us, rcv_nxt);
+		drwa_end_round(sk, s, dev, now_us, rcv_nxt);
 }
 
 /* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while

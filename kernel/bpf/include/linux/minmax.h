@@ -19,5 +19,6 @@
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
+#define clamp_t(type, v, a, b)	min_t(type, max_t(type, v, a), b)
 
 #endif
