@@ -21,6 +21,7 @@
  * ingress leaves is a pair of words; a torn pair is a sample of two segments of
  * one burst.
  */
+#include <stddef.h>
 #include <linux/types.h>
 #include <linux/bpf.h>
 #ifndef DRWA_PROG	/* android/drwa.c has the form of another loader. */
