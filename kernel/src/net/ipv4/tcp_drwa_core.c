@@ -258,7 +258,9 @@ bool drwa_due(const struct drwa *d, const struct drwa_link *l, u32 now_us)
 		return classic_due(d, elapsed_us);
 	if (elapsed_us < d->least_us)
 		return false;
-	return (s32)(READ_ONCE(l->burst_us) - d->round_us - d->least_us) >= 0 ||
+	/* START learns no silence, so an old one must not last. */
+	return d->phase == DRWA_START ||
+	       (s32)(READ_ONCE(l->burst_us) - d->round_us - d->least_us) >= 0 ||
 	       elapsed_us - d->least_us >= READ_ONCE(l->silence_us);
 }
 
@@ -285,7 +287,7 @@ static u32 delay_queue(struct drwa *d, u32 now_us, u32 last_rtt_us)
 	s32 q = d->owd_us - d->base_us;
 
 	if (d->clock && (q > (s32)(d->rtt_us + 2 * DRWA_TICK_US) ||
-			 -q > (s32)(last_rtt_us + 2 * DRWA_TICK_US))) {
+			 q < -(s32)(last_rtt_us + 2 * DRWA_TICK_US))) {
 		delay_mistrust(d, now_us);
 		return 0;
 	}
