@@ -28,6 +28,7 @@ struct test_path {
 	u32 base_us;		/* RTT without any queue */
 	u32 uplink_us;		/* queue on the way to the sender */
 	u32 rival_us;		/* queue that others keep on the way here */
+	bool blind;		/* the sender has no clock */
 	u32 mss;
 	u32 limit;		/* the sender's own, bytes */
 	u32 window;
@@ -58,7 +59,24 @@ static void test_sample(struct test_path *p, u32 rtt_us, u32 owd_us)
 		drwa_sample(&p->drwa, rtt_us, owd_us);
 	else
 		drwa_start(&p->drwa, &p->link, p->now_us, p->rcv_nxt, rtt_us,
-			   owd_us);
+			   owd_us, !p->blind);
+}
+
+/* Data comes a segment at a time, the last one of it now. */
+static void test_hear(struct test_path *p, u32 bytes, u32 burst_us)
+{
+	u32 i, segments = DIV_ROUND_UP(bytes, p->mss);
+
+	for (i = segments; i--; )
+		drwa_heard(&p->link, p->now_us - (u32)div_u64((u64)burst_us * i, segments));
+}
+
+/* Ends a round, and counts what came over the link as its binding does */
+static void test_round(struct test_path *p)
+{
+	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss);
+	if (drwa_count_due(&p->drwa, &p->link, p->now_us))
+		drwa_count(&p->link, p->now_us, p->drwa.rtt_us, p->received + p->others);
 }
 
 /* One window's worth of data, and the round that it ends */
@@ -76,10 +94,10 @@ static void test_path_round(struct test_path *p)
 	/* The uplink's queue is in the RTT alone, the path in both. */
 	test_sample(p, rtt_us,
 		    TEST_CLOCKS_US + p->base_us / 2 + p->rival_us + p->queue_us);
-	if (!drwa_due(&p->drwa, p->now_us))
+	test_hear(p, bytes, drain_us);
+	if (!drwa_due(&p->drwa, &p->link, p->now_us))
 		return;
-	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss,
-		   p->received + p->others);
+	test_round(p);
 	p->window = min(p->drwa.wnd ?: p->window * 2, p->limit);
 }
 
@@ -122,6 +140,7 @@ static void test_expect_good(struct kunit *test, struct test_path *p, u32 percen
 
 static void drwa_core_reset(struct kunit *test)
 {
+	struct drwa_link link = { 0 };
 	struct drwa d;
 
 	memset(&d, 0xff, sizeof(d));
@@ -129,9 +148,9 @@ static void drwa_core_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, d.wnd, 0U);
 	KUNIT_EXPECT_EQ(test, (int)d.lambda, 0);
 	KUNIT_EXPECT_EQ(test, (int)d.law, (int)DRWA_LAW_CLASSIC);
-	KUNIT_EXPECT_FALSE(test, drwa_due(&d, 0));
-	KUNIT_EXPECT_FALSE(test, drwa_due(&d, U32_MAX));
-	KUNIT_EXPECT_LE(test, sizeof(d), (size_t)64);
+	KUNIT_EXPECT_FALSE(test, drwa_due(&d, &link, 0));
+	KUNIT_EXPECT_FALSE(test, drwa_due(&d, &link, U32_MAX));
+	KUNIT_EXPECT_LE(test, sizeof(d), (size_t)56);
 }
 
 static void drwa_core_room_to_double_without_queue(struct kunit *test)
@@ -192,6 +211,7 @@ static void drwa_core_meets_a_rival(struct kunit *test)
 	u32 window, i;
 
 	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.limit = 375000;
 	test_path_run(&p, 20);
 	window = p.drwa.wnd;
 	p.rival_us = 3 * p.base_us;
@@ -221,8 +241,92 @@ static void drwa_core_tells_a_path_from_a_rival(struct kunit *test)
 	KUNIT_EXPECT_GE(test, p.drwa.path_us, p.base_us * 7 / 2);
 }
 
-/* One DRAIN that leaves a queue beside others' traffic is no rival yet. */
-static void drwa_core_asks_twice_for_a_rival(struct kunit *test)
+/* Where nobody counts, nothing is a rival's. */
+static void drwa_core_needs_a_count_for_a_rival(struct kunit *test)
+{
+	struct test_path p;
+	u32 i;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	test_path_run(&p, 20);
+	p.rival_us = 3 * p.base_us;
+	for (i = 0; i < 100; i++) {
+		/* It is what came, though never compared. */
+		p.link.counted_us = p.now_us;
+		p.others += p.window;
+		test_path_round(&p);
+	}
+	KUNIT_EXPECT_EQ(test, (int)p.link.others, 0);
+	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
+}
+
+/* TSval that counts in other units than ms, and in none */
+static void drwa_core_does_without_a_clock(struct kunit *test)
+{
+	static const s32 steps_us[] = { -99900000, 75000, 90000 };
+	struct test_path p;
+	u32 owd_us;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(steps_us); i++) {
+		test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+		owd_us = TEST_CLOCKS_US;
+		for (j = 0; j < 10; j++) {
+			p.now_us += p.base_us;
+			p.rcv_nxt += 10 * TEST_MSS;
+			owd_us += steps_us[i];
+			test_sample(&p, p.base_us, owd_us);
+			if (drwa_due(&p.drwa, &p.link, p.now_us))
+				test_round(&p);
+		}
+		KUNIT_EXPECT_FALSE(test, p.drwa.clock);
+		KUNIT_EXPECT_NE(test, p.drwa.wnd, 0U);
+		test_path_run(&p, 20);
+		KUNIT_EXPECT_FALSE(test, p.drwa.clock);
+		test_expect_good(test, &p, 75);
+	}
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.blind = true;
+	test_path_run(&p, 20);
+	KUNIT_EXPECT_FALSE(test, p.drwa.clock);
+	test_expect_good(test, &p, 75);
+}
+
+/* A radio that serves in bursts: the link knows for how long it does not, and a
+ * round ends where the next burst begins.
+ */
+static void drwa_core_hears_silences(struct kunit *test)
+{
+	u32 i, j, q_us, start_us, segments, rounds = 0, aligned = 0;
+	const u32 gap_us = 40000;
+	struct test_path p;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.base_us = 30000;
+	for (i = 0; i < 300; i++) {
+		q_us = i && p.drwa.phase != DRWA_DRAIN ? 30000 : 0;
+		segments = q_us ? 40 : min(p.drwa.wnd / TEST_MSS ?: 40, 40U);
+		start_us = p.now_us + gap_us;
+		for (j = 0; j < segments; j++) {
+			p.now_us = start_us + 250 * j;
+			p.rcv_nxt += TEST_MSS;
+			test_sample(&p, p.base_us + q_us, TEST_CLOCKS_US + q_us);
+			drwa_heard(&p.link, p.now_us);
+			if (!drwa_due(&p.drwa, &p.link, p.now_us))
+				continue;
+			test_round(&p);
+			rounds += i >= 200;
+			aligned += i >= 200 && !j;
+		}
+	}
+	KUNIT_EXPECT_GE(test, p.link.silence_us, gap_us * 9 / 10);
+	KUNIT_EXPECT_LE(test, p.link.silence_us, gap_us * 11 / 10);
+	KUNIT_EXPECT_GE(test, rounds, 30U);
+	KUNIT_EXPECT_GE(test, aligned, rounds * 9 / 10);
+}
+
+/* What a pause, or an outage, leaves is no silence of the radio. */
+static void drwa_core_forgets_an_outage(struct kunit *test)
 {
 	struct test_path p;
 	u32 window;
@@ -230,40 +334,11 @@ static void drwa_core_asks_twice_for_a_rival(struct kunit *test)
 	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
 	test_path_run(&p, 20);
 	window = p.drwa.wnd;
-	p.rival_us = 3 * p.base_us;
-	while (!p.drwa.contested) {
-		p.others += window;
-		test_path_round(&p);
-		KUNIT_ASSERT_FALSE(test, p.drwa.rival);
-	}
-	p.rival_us = 0;
-	test_path_run(&p, 10);
-	KUNIT_EXPECT_FALSE(test, p.drwa.contested);
-	KUNIT_EXPECT_FALSE(test, p.drwa.rival);
-	test_expect_good(test, &p, 75);
-}
-
-/* TSval that ticks every 10 ms; a minute later, another try */
-static void drwa_core_leaves_no_clock_alone(struct kunit *test)
-{
-	u32 i, owd_us = TEST_CLOCKS_US;
-	struct test_path p;
-
-	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
-	for (i = 0; i < 60; i++) {
-		p.now_us += p.base_us;
-		p.rcv_nxt += 10 * TEST_MSS;
-		owd_us += p.base_us / 10 * 9;
-		test_sample(&p, p.base_us, owd_us);
-		if (drwa_due(&p.drwa, p.now_us))
-			drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, TEST_MSS, 0);
-	}
-	KUNIT_EXPECT_EQ(test, (int)p.drwa.phase, (int)DRWA_ASIDE);
-	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
-	p.limit = 375000;
-	test_path_run(&p, 80);
-	KUNIT_EXPECT_NE(test, (int)p.drwa.phase, (int)DRWA_ASIDE);
-	test_expect_good(test, &p, 75);
+	p.now_us += 3 * TEST_SECOND_US;
+	test_path_run(&p, 1);
+	KUNIT_EXPECT_GE(test, p.drwa.wnd, window * 9 / 10);
+	test_path_run(&p, 2);
+	KUNIT_EXPECT_LE(test, p.drwa.wnd, window * 11 / 10);
 }
 
 static void drwa_core_holds_a_short_queue(struct kunit *test)
@@ -432,7 +507,7 @@ static void drwa_core_silence_forgets(struct kunit *test)
 	test_path_run(&p, 10);
 	KUNIT_ASSERT_NE(test, p.drwa.wnd, 0U);
 	p.now_us += 61 * TEST_SECOND_US;
-	drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, TEST_MSS, 0);
+	test_round(&p);
 	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
 	KUNIT_EXPECT_EQ(test, p.drwa.rtt_us, 0U);
 	KUNIT_EXPECT_EQ(test, (int)p.drwa.lambda, TEST_LAMBDA);
@@ -444,11 +519,11 @@ static void drwa_core_refuses_samples(struct kunit *test)
 	struct drwa d;
 
 	drwa_reset(&d, DRWA_LAW_DELAY);
-	drwa_start(&d, &link, 1, 1, 0, 0);
+	drwa_start(&d, &link, 1, 1, 0, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 0U);
-	drwa_start(&d, &link, 1, 1, U32_MAX, 0);
+	drwa_start(&d, &link, 1, 1, U32_MAX, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 0U);
-	drwa_start(&d, &link, 1, 1, 1000, 0);
+	drwa_start(&d, &link, 1, 1, 1000, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 1000U);
 }
 
@@ -471,6 +546,7 @@ static void drwa_core_forged(struct kunit *test)
 				       100 + prandom_u32_state(&rnd) % 901,
 				       prandom_u32_state(&rnd));
 			mss = sizes[prandom_u32_state(&rnd) % ARRAY_SIZE(sizes)];
+			p.blind = prandom_u32_state(&rnd) & 1;
 		}
 		/* Times of all magnitudes */
 		shift = prandom_u32_state(&rnd) % 32;
@@ -481,10 +557,11 @@ static void drwa_core_forged(struct kunit *test)
 		shift = prandom_u32_state(&rnd) % 32;
 		test_sample(&p, prandom_u32_state(&rnd) >> shift,
 			    prandom_u32_state(&rnd));
-		if (!drwa_due(&p.drwa, p.now_us))
+		drwa_heard(&p.link, p.now_us);
+		if (!drwa_due(&p.drwa, &p.link, p.now_us))
 			continue;
-		drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, mss,
-			   prandom_u32_state(&rnd));
+		drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, mss);
+		drwa_count(&p.link, p.now_us, p.drwa.rtt_us, prandom_u32_state(&rnd));
 		if (p.drwa.wnd)
 			KUNIT_ASSERT_GE(test, p.drwa.wnd, min_t(u32, 2 * mss, U16_MAX));
 		/* Rounding to the window scale must not wrap. */
@@ -520,8 +597,10 @@ static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_makes_room_for_change),
 	KUNIT_CASE(drwa_core_meets_a_rival),
 	KUNIT_CASE(drwa_core_tells_a_path_from_a_rival),
-	KUNIT_CASE(drwa_core_asks_twice_for_a_rival),
-	KUNIT_CASE(drwa_core_leaves_no_clock_alone),
+	KUNIT_CASE(drwa_core_needs_a_count_for_a_rival),
+	KUNIT_CASE(drwa_core_does_without_a_clock),
+	KUNIT_CASE(drwa_core_hears_silences),
+	KUNIT_CASE(drwa_core_forgets_an_outage),
 	KUNIT_CASE(drwa_core_small_segments),
 	KUNIT_CASE(drwa_core_leaves_the_uplink_alone),
 	KUNIT_CASE(drwa_core_wraps),

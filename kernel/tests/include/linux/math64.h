@@ -4,6 +4,8 @@
 
 #include <linux/types.h>
 
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+
 static inline u64 div64_u64(u64 dividend, u64 divisor)
 {
 	return dividend / divisor;
