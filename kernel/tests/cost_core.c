@@ -3,8 +3,8 @@
  *
  * The name of a dump is the function, and for drwa_round() also the law and
  * the phase that the call found; for drwa_due() the law and what it said. A
- * story gives one sample and asks twice whether the round is over, each round:
- * a part of these is enough.
+ * story hears data, gives samples and asks whether the round is over more
+ * often than rounds end: a part of these is enough.
  */
 #include <linux/tcp_drwa.h>
 #include <valgrind/callgrind.h>
@@ -22,7 +22,16 @@ static void cost_sample(struct drwa *d, u32 rtt_us, u32 owd_us)
 	CALLGRIND_DUMP_STATS_AT(d->law == DRWA_LAW_CLASSIC ? "sample classic" : "sample delay");
 }
 
-static bool cost_due(const struct drwa *d, u32 now_us)
+static void cost_heard(struct drwa_link *l, u32 now_us)
+{
+	CALLGRIND_ZERO_STATS;
+	drwa_heard(l, now_us);
+	if (short_calls++ > SHORT_CALLS_A_STORY)
+		return;
+	CALLGRIND_DUMP_STATS_AT("heard");
+}
+
+static bool cost_due(const struct drwa *d, const struct drwa_link *l, u32 now_us)
 {
 	static const char * const names[][2] = {
 		[DRWA_LAW_DELAY] = { "due delay no", "due delay yes" },
@@ -31,33 +40,39 @@ static bool cost_due(const struct drwa *d, u32 now_us)
 	bool due;
 
 	CALLGRIND_ZERO_STATS;
-	due = drwa_due(d, now_us);
+	due = drwa_due(d, l, now_us);
 	if (short_calls++ > SHORT_CALLS_A_STORY)
 		return due;
 	CALLGRIND_DUMP_STATS_AT(names[d->law][due]);
 	return due;
 }
 
-static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt, u32 mss,
-		       u32 all)
+static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt, u32 mss)
 {
 	static const char * const names[] = {
 		[DRWA_START] = "round delay START",
-		[DRWA_GAUGE] = "round delay GAUGE",
 		[DRWA_HOLD] = "round delay HOLD",
 		[DRWA_DRAIN] = "round delay DRAIN",
-		[DRWA_ASIDE] = "round delay ASIDE",
 	};
 	const char *name = d->law == DRWA_LAW_CLASSIC ? "round classic" : names[d->phase];
 
 	CALLGRIND_ZERO_STATS;
-	drwa_round(d, l, now_us, rcv_nxt, mss, all);
+	drwa_round(d, l, now_us, rcv_nxt, mss);
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 
+static void cost_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
+{
+	CALLGRIND_ZERO_STATS;
+	drwa_count(l, now_us, rtt_us, all);
+	CALLGRIND_DUMP_STATS_AT("count");
+}
+
 #define drwa_sample cost_sample
+#define drwa_heard cost_heard
 #define drwa_due cost_due
 #define drwa_round cost_round
+#define drwa_count cost_count
 #include "fuzz_core.c"
 
 int main(int, char **argv)

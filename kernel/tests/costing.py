@@ -45,10 +45,10 @@ Costs = dict[str, Cost]
 
 
 def limit(name: str) -> int | None:
-    """What the kind of call may cost; a call that only returns may cost little."""
+    """What the kind of call may cost; what happens for each segment may cost little."""
     if name.startswith("round"):
         return ROUND_LIMIT
-    return SHORT_LIMIT if name.endswith("no") else None
+    return SHORT_LIMIT if name == "heard" or name.endswith("no") else None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def recorded() -> dict[str, Recorded]:
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in RESULT.read_text().splitlines()
-        if re.match(r"\| (due|round|sample) ", line)
+        if re.match(r"\| (count|due|heard|round|sample) ", line)
     ]
     return {
         name: Recorded(float(mean), int(worst), int(divisions))
@@ -78,7 +78,7 @@ def measure() -> Costs:
     with tempfile.TemporaryDirectory() as name:
         binary = builds.costed(Path(name))
         dump = Path(name) / "callgrind.out"
-        functions = ["drwa_sample", "drwa_due", "drwa_round"]
+        functions = ["drwa_sample", "drwa_heard", "drwa_due", "drwa_round", "drwa_count"]
         builds.run(
             [
                 "valgrind",

@@ -49,8 +49,11 @@
 #define FLOOR_MSS	4
 #define CUSHION_MSS	1
 
-/* The window's rate has one part of so many of lambda times the mean change. */
-#define DEV_GAIN	64u
+/* The longest silence that is no outage */
+#define SILENCE_MAX_US	(1u << 17)
+
+/* A flight's segments come one by one; so many of them show how. */
+#define HEARD_MOST	64u
 
 /* DRAIN takes one part of so many off the window. */
 #define DRAIN_PART	16u
@@ -74,6 +77,7 @@ struct connection {
 	u32 mss;
 	u16 lambda;
 	u8 wscale;
+	bool blind;
 };
 
 struct world {
@@ -127,14 +131,16 @@ static void check_state(const struct connection *c, u32 least_wnd)
 
 	if (!d->wnd) {
 		/* Nothing is known: no sample came, or no round of the classic law. */
-		check(d->phase == DRWA_ASIDE || !d->rtt_us || d->law == DRWA_LAW_CLASSIC);
+		check(!d->rtt_us || d->law == DRWA_LAW_CLASSIC);
 		return;
 	}
 	check(d->wnd >= least_wnd);
 	/* Half the sequence space, and two segments that a delayed ACK withholds. */
 	check(d->wnd <= U32_MAX / 2 + 2 * c->mss + (1u << c->wscale));
 	check(d->rtt_us >= c->least_rtt_us && d->rtt_us <= RTT_MAX_US);
-	check(d->rtt_min_us && d->rtt_min_us <= RTT_MAX_US);
+	check(d->path_us && d->path_us <= RTT_MAX_US);
+	check(d->phase <= DRWA_DRAIN);
+	check(d->phase == DRWA_DRAIN || !d->rounds || d->phase == DRWA_HOLD);
 }
 
 /* __tcp_drwa_rtt_sample() */
@@ -149,23 +155,28 @@ static void sample(struct world *w, struct connection *c, u32 rtt_us, u32 owd_us
 		return;
 	}
 	drwa_reset(&c->d, w->law);
-	drwa_start(&c->d, &w->link, w->now_us, c->rcv_nxt, rtt_us, owd_us);
+	drwa_start(&c->d, &w->link, w->now_us, c->rcv_nxt, rtt_us, owd_us, !c->blind);
 }
 
-/* __tcp_drwa_space_adjust() */
-static void space_adjust(struct world *w, struct connection *c)
+/* __tcp_drwa_data_recv() */
+static void data_recv(struct world *w, struct connection *c)
 {
-	if (!drwa_due(&c->d, w->now_us))
+	drwa_heard(&w->link, w->now_us);
+	if (!drwa_due(&c->d, &w->link, w->now_us))
 		return;
 	if (!c->lambda || c->d.law != w->law) {
 		drwa_reset(&c->d, w->law);
 		return;
 	}
 	c->d.lambda = c->lambda;
-	drwa_round(&c->d, &w->link, w->now_us, c->rcv_nxt, c->mss, w->came);
+	drwa_round(&c->d, &w->link, w->now_us, c->rcv_nxt, c->mss);
+	if (drwa_count_due(&c->d, &w->link, w->now_us)) {
+		drwa_count(&w->link, w->now_us, c->d.rtt_us, w->came);
+		check(!drwa_count_due(&c->d, &w->link, w->now_us));
+	}
 	check(c->d.lambda == c->lambda);
 	check(c->d.law == w->law);
-	check(!drwa_due(&c->d, w->now_us));
+	check(!drwa_due(&c->d, &w->link, w->now_us));
 	c->d.wnd = align_up(c->d.wnd, c->wscale);
 	check_state(c, min(2 * c->mss, U16_MAX));
 }
@@ -202,6 +213,16 @@ static void receive(struct world *w, struct connection *c, u32 bytes)
 	w->came += bytes;
 }
 
+/* Data that came until now, evenly, and the last of it is still to be taken */
+static void hear(struct world *w, u32 segments, u32 us)
+{
+	u32 i;
+
+	segments = min(segments, HEARD_MOST);
+	for (i = 1; i < segments; i++)
+		drwa_heard(&w->link, w->now_us - us + (u64)us * i / segments);
+}
+
 /* One flight that takes @rtt_us, and what the receiver does when it is in */
 static void flight(struct world *w, struct connection *c, u32 bytes, u32 rtt_us,
 		   u32 queue_us)
@@ -209,7 +230,7 @@ static void flight(struct world *w, struct connection *c, u32 bytes, u32 rtt_us,
 	w->now_us += rtt_us;
 	receive(w, c, min(bytes, tcp_receive_window(c)));
 	sample(w, c, rtt_us, c->owd_offset_us + queue_us);
-	space_adjust(w, c);
+	data_recv(w, c);
 	offer(c);
 }
 
@@ -246,6 +267,8 @@ static void take_link(struct story *s, struct world *w)
 		memcpy(words, &w->link, sizeof(words));
 		words[i] = which & 0x80 ? w->now_us - number : number;
 		memcpy(&w->link, words, sizeof(words));
+		/* The mean of what is no outage is none. */
+		w->link.silence_us = min(w->link.silence_us, SILENCE_MAX_US);
 	}
 }
 
@@ -302,7 +325,7 @@ static void take_step(struct story *s, struct world *w)
 		while (times--)
 			flight(w, c, bytes, rtt_us, (u64)rtt_us * queue / 255);
 	}
-	space_adjust(w, c);
+	data_recv(w, c);
 	offer(c);
 }
 
@@ -313,6 +336,7 @@ struct honest {
 	u32 cwnd;
 	bool patient;
 	bool new;
+	bool blind;
 	enum drwa_law law;
 	/* What a hostile neighbour forges. */
 	bool neighbour;
@@ -347,6 +371,7 @@ static void take_honest(struct story *s, struct honest *h)
 	h->neighbour = flags & 2;
 	h->new = flags & 4;
 	h->law = flags & 8 ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
+	h->blind = flags & 16;
 	h->base_us = 20000 + (take_byte(s) << 11);
 	/* 0.3 to 100 Mb/s */
 	rate = 37500 + take_number(s) % (12500000 - 37500);
@@ -370,10 +395,11 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	rtt_us = max(h->base_us, (u32)((u64)h->base_us * bytes / h->bdp));
 	w->now_us += rtt_us;
 	receive(w, c, bytes);
+	hear(w, bytes / c->mss, min(rtt_us, (u32)((u64)h->base_us * bytes / h->bdp)));
 	/* Timestamps tell milliseconds. */
 	tick_us = w->now_us % 1000;
 	sample(w, c, rtt_us, c->owd_offset_us + rtt_us - h->base_us + tick_us);
-	space_adjust(w, c);
+	data_recv(w, c);
 	h->cwnd = min(2 * h->cwnd, max(8 * h->bdp, 10 * c->mss));
 	/* Auto-tuning stays ahead of the sender. */
 	c->kernel_wnd = min(max(4 * bytes, FIRST_WND), FIELD_MAX << c->wscale);
@@ -386,7 +412,7 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	 */
 	neighbour->rcv_nxt += min(tcp_receive_window(neighbour), h->bdp);
 	sample(w, neighbour, h->forged_rtt_us, h->forged_owd_us);
-	space_adjust(w, neighbour);
+	data_recv(w, neighbour);
 	offer(neighbour);
 	return rtt_us;
 }
@@ -433,8 +459,8 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	 */
 	if (!h->new && h->cwnd <= c->d.wnd && b->bytes >= (u64)(h->cwnd - c->mss) * BLOCK_RTTS)
 		return true;
-	/* An absurd rate of its past is in the mean change until that fell, 1/16 a round. */
-	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DEV_GAIN / 2)
+	/* An absurd rate of its past is in the mean change until that fell, 1/8 a round. */
+	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DRWA_LAMBDA_ONE / 2)
 		return true;
 	/* DRAIN's part is of a window that is beyond what the header can say: a base that its
 	 * past made too long stays.
@@ -461,8 +487,10 @@ static void settles(struct world *w, struct honest *h)
 	if (2 * max(h->bdp, (FLOOR_MSS + CUSHION_MSS) * c->mss) > FIELD_MAX << c->wscale)
 		return;
 	h->cwnd = c->mss;
-	if (h->new || c->d.law != h->law)
+	if (h->new || c->d.law != h->law) {
 		drwa_reset(&c->d, h->law);
+		c->blind = h->blind;
+	}
 	w->law = h->law;
 	if (c->lambda < SETTLE_LAMBDA)
 		c->lambda = SETTLE_LAMBDA;
@@ -477,16 +505,14 @@ static void settles(struct world *w, struct honest *h)
 	}
 	for (blocks = 0; settling_us < SETTLE_US || blocks < SETTLE_BLOCKS; blocks++) {
 		b = honest_block(w, h, c, neighbour);
-		if (!h->patient && link_used(h, &b) &&
-		    (c->d.phase == DRWA_ASIDE || queue_short(h, &b, c)))
+		if (!h->patient && link_used(h, &b) && queue_short(h, &b, c))
 			return;
 		settling_us += b.us;
 	}
 	for (blocks = 0; blocks < STAY_BLOCKS; blocks++) {
 		b = honest_block(w, h, c, neighbour);
 		check(link_used(h, &b));
-		/* A clock that jumped twice is none: its connection is left alone. */
-		check(c->d.phase == DRWA_ASIDE || queue_short(h, &b, c));
+		check(queue_short(h, &b, c));
 	}
 }
 
@@ -505,6 +531,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	for (c = w->connection; c < w->connection + CONNECTIONS; c++) {
 		c->rcv_nxt = w->now_us;
 		c->rcv_wup = c->rcv_nxt;
+		c->blind = s.left && *s.at & 0x80;
 		c->wscale = take_byte(&s) % (WSCALE_MAX + 1);
 		c->kernel_wnd = FIELD_MAX << c->wscale;
 		c->mss = MSS_MIN + take_number(&s) % (MSS_MAX - MSS_MIN + 1);

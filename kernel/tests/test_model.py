@@ -407,6 +407,33 @@ def test_silences_of_several_connections_are_the_links() -> None:
     assert five.p95_s(10) < 1.5 * one.p95_s(10)
 
 
+@pytest.mark.parametrize("base_s", [0.01, 0.02, 0.05])
+@pytest.mark.parametrize("radio", ["5ms-15ms/30ms-60ms", "10ms/100ms"])
+def test_a_radio_that_became_even(base_s: float, radio: str) -> None:
+    """What one connection heard of silences, later ones do without when there are none."""
+    bursts = burstlink.opportunities(f"bursts:1/{radio}/20mbit", 30)
+    packets_ms = 20e6 / 8 / 1500 / 1000
+    even = 30_000 + np.floor(np.arange(1, int(30_000 * packets_ms)) / packets_ms)
+    times = np.concatenate([bursts, even]).astype(np.uint32)
+    link = Link(opportunities_ms=times, buffer_bytes=6_000_000)
+    ours, stock = (
+        model.run(
+            link,
+            [
+                Flow(base_s, lambda_, stop_s=29),
+                Flow(base_s, lambda_, start_s=31, size_bytes=4_000_000),
+                Flow(base_s, lambda_, start_s=45),
+            ],
+            60,
+            46,
+        )
+        for lambda_ in (1.25, None)
+    )
+    assert ours.fetch_s[1] < 1.05 * stock.fetch_s[1]
+    assert ours.goodput_mbps[2] > 0.98 * stock.goodput_mbps[2]
+    assert ours.p95_s(50) < 2 * base_s + 4 * 0.012 / 20
+
+
 @pytest.mark.parametrize("outage_s", [0.3, 1, 5])
 def test_an_outage_is_no_silence(outage_s: float) -> None:
     """The radio was away once: what the window covers afterwards is nothing of it."""
