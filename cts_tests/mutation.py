@@ -131,7 +131,7 @@ def _forms(form: str) -> list[str]:
     """What a form of the law does without the series; needs no other kernel beside its own."""
     names = (
         "rival or small_segments or seldom or without_timestamps or hole or 64_kb or lets_go or "
-        "gives_back or ungoverned or chose or deliveries"
+        "gives_back or ungoverned or chose or deliveries or bursts"
     )
     return _pytest(
         *("kernel/lab/tests/test_forms.py", "-m", "lines"),

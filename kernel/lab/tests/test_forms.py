@@ -10,7 +10,7 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import ltelink, pool, spec
+from drwalab import burstlink, ltelink, pool, spec
 from test_off import LINK, RUNS, assert_alike, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
@@ -200,6 +200,18 @@ def test_a_round_ends_between_deliveries(run: Run, tmp_path: Path, form: str, ke
         ours, series = (run(each, kernel=kernel, **given) for each in (form, "drwa"))
         ratios.append(ours["rtt_ms"]["mean"] / series["rtt_ms"]["mean"])
     assert statistics.geometric_mean(ratios) < 1.01
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_rounds_end_where_bursts_begin(run: Run, tmp_path: Path, form: str, kernel: str) -> None:
+    """Within a burst, rates are those of none or of two, and half of a gap more waits."""
+    link = tmp_path / "bursts.down"
+    times = burstlink.opportunities("bursts:1/5ms/35ms/20mbit", 30)
+    link.write_text("\n".join(map(str, times)) + "\n")
+    given = {"trace": link, "base_rtt": "40ms", "buffer": "3MB", "duration": "30s"}
+    result = run(form, kernel=kernel, **given)
+    assert result["utilisation"] > 0.97
+    assert result["rtt_ms"]["p95"] < 40 + 35 + 10
 
 
 @pytest.mark.parametrize(("form", "kernel"), BPF)
