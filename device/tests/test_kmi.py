@@ -55,7 +55,7 @@ def test_what_was_found_is_in_the_matrix(world: World) -> None:
     device = world.series("device")
     for name in "module/Kbuild", "module/drwa.c":
         write(world.series("kernel") / name, "")
-    for name in "compat.h", "core.c", "proc.c", "sysctl.c":
+    for name in "classic.h", "compat.h", "core.c", "proc.c", "sysctl.c":
         write(world.series("kernel/src/net/ipv4") / f"tcp_drwa_{name}", "")
     write(device / "results/kmi.json", json.dumps([RESULT]))
     subprocess.run([sys.executable, str(device / "matrix")], check=True)
