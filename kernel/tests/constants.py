@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import builds
 import model
-from drwalab import ltelink
-from model import BBR, CUBIC, Change, Flow, Link
+from drwalab import burstlink, ltelink
+from model import BBR, CUBIC, Change, Edits, Flow, Link
 
 RESULT = builds.TESTS / "results" / "constants.md"
 TRACES = builds.TOP.parent / "shared" / "traces"
@@ -27,21 +28,45 @@ DURATION_S = 60
 # A row is flat if no cell differs by more than this part.
 FLAT = 0.01
 
-Constants = Mapping[str, str]
+# Radios that serve in bursts, and their base RTT
+BURSTS = (
+    ("bursts:2/5ms/21ms/20mbit", 0.01),
+    ("bursts:1/5ms-15ms/30ms-60ms/20mbit", 0.02),
+    ("bursts:3/10ms/80ms/20mbit", 0.02),
+    ("bursts:3/8ms-30ms/40ms-90ms/40mbit", 0.025),
+    ("bursts:6/10ms-30ms/60ms-120ms/10mbit", 0.06),
+)
+
 Cells = dict[str, float]
 
 
-def constants() -> dict[str, int]:
-    """The law's constants and their values; units and scales of the arithmetic are none."""
-    found = re.findall(r"^#define (DELAY_\w+)\s+(\d+)u?$", builds.CORE.read_text(), re.MULTILINE)
-    return {name: int(value) for name, value in found if name != "DELAY_RATE_SHIFT"}
+@dataclass(frozen=True)
+class Constant:
+    """A number of the law: its value is text with one number in it."""
+
+    line: str
+    name: str
+    value: str
+
+    def with_number(self, number: int) -> str:
+        return re.sub(r"\d+(?=\D*$)", str(number), self.value)
+
+    def edit(self, value: str) -> Edits:
+        return ((self.line, self.line.replace(self.value, value)),)
+
+    def half_and_twice(self) -> list[str]:
+        """Of a shift, what it stands for is halved and doubled."""
+        number = int(re.findall(r"\d+(?=\D*$)", self.value)[0])
+        if self.name.endswith("_SHIFT"):
+            return [self.with_number(number - 1), self.with_number(number + 1)]
+        both = [self.with_number(max(number // 2, 1)), self.with_number(2 * number)]
+        return [value for value in both if value != self.value]
 
 
-def half_and_twice(name: str, value: int) -> tuple[str, str]:
-    """Of a shift, what it stands for is halved and doubled."""
-    if name.endswith("_SHIFT") or name.endswith("_SHIFT_MAX"):
-        return str(value - 1), str(value + 1)
-    return str(max(value // 2, 1)), str(2 * value)
+def constants() -> list[Constant]:
+    """The law's own; those of what is shared are units of the arithmetic."""
+    found = re.findall(r"^(#define (DRWA_\w+)\s+(\S.*)\n)", builds.CORE.read_text(), re.MULTILINE)
+    return [Constant(*each) for each in found]
 
 
 @functools.cache
@@ -69,20 +94,18 @@ def _stock(name: str, base_s: float) -> float:
     return float(model.run(link, [Flow(base_s, None)], DURATION_S).goodput_mbps[0])
 
 
-def _variable(base_s: float, changed: Constants) -> tuple[float, float]:
+def _variable(base_s: float, edits: Edits) -> tuple[float, float]:
     """Goodput over stock's, and p95 over the idle link's."""
     goodput, p95 = [], []
     for name, times in variable_links().items():
-        outcome = model.run(
-            Link(opportunities_ms=times), [Flow(base_s)], DURATION_S, constants=changed
-        )
+        outcome = model.run(Link(opportunities_ms=times), [Flow(base_s)], DURATION_S, edits=edits)
         goodput.append(float(outcome.goodput_mbps[0]) / _stock(name, base_s))
         p95.append(outcome.p95_s() / _idle(name, base_s))
     return _geometric(goodput), _geometric(p95)
 
 
-def variable(changed: Constants) -> Cells:
-    near, far = _variable(0.04, changed), _variable(0.1, changed)
+def variable(edits: Edits) -> Cells:
+    near, far = _variable(0.04, edits), _variable(0.1, edits)
     return {
         "40 ms: goodput": near[0],
         "40 ms: p95": near[1],
@@ -91,51 +114,49 @@ def variable(changed: Constants) -> Cells:
     }
 
 
-def steady(changed: Constants) -> Cells:
+def steady(edits: Edits) -> Cells:
     goodput, rtt = [], []
     for mbps, base_s in ((1, 0.1), (2, 0.05), (10, 0.05), (20, 0.1), (50, 0.03)):
-        outcome = model.run(Link(mbps), [Flow(base_s)], 40, 20, constants=changed)
+        outcome = model.run(Link(mbps), [Flow(base_s)], 40, 20, edits=edits)
         goodput.append(float(outcome.goodput_mbps[0]) * 1500 / model.MSS_BYTES / mbps)
         rtt.append(float(outcome.rtt_s(20).mean()) / base_s)
     return {"steady: goodput": min(goodput), "steady: RTT": _geometric(rtt)}
 
 
-def flows(changed: Constants) -> Cells:
+def flows(edits: Edits) -> Cells:
     p95, fair = [], []
     for count, apart_s in ((5, 0), (20, 0), (5, 2), (20, 2)):
         since_s = count * apart_s + 10
         late = [Flow(0.05, start_s=apart_s * i) for i in range(count)]
-        outcome = model.run(Link(10), late, since_s + 40, since_s, constants=changed)
+        outcome = model.run(Link(10), late, since_s + 40, since_s, edits=edits)
         got = outcome.goodput_mbps
         p95.append(outcome.p95_s(since_s) / 0.05)
         fair.append(float(got.sum() ** 2 / (count * (got**2).sum())))
     return {"5, 20 flows: p95": max(p95), "Jain": min(fair)}
 
 
-def steps(changed: Constants) -> Cells:
+def steps(edits: Edits) -> Cells:
     """Goodput in the ten seconds after a handover; the worst RTT of a slower link's later ones."""
     after, late = [], []
     for offset_s in np.arange(0, 4.2, 0.7):
         at_s = 20 + float(offset_s)
         link = Link(20, changes=(Change(at_s, base_rtt_s=0.15),))
-        outcome = model.run(
-            link, [Flow(0.03)], at_s + 10, at_s, probe_rtt_s=0.03, constants=changed
-        )
+        outcome = model.run(link, [Flow(0.03)], at_s + 10, at_s, probe_rtt_s=0.03, edits=edits)
         after.append(float(outcome.goodput_mbps[0]) / (20 * model.MSS_BYTES / 1500))
         link = Link(10, changes=(Change(at_s, rate_mbps=2),))
-        outcome = model.run(link, [Flow(0.05)], at_s + 20, constants=changed)
+        outcome = model.run(link, [Flow(0.05)], at_s + 20, edits=edits)
         late.append(outcome.p95_s(at_s, at_s + 20) / 0.05)
     return {"handover: goodput": float(np.mean(after)), "10 to 2 Mb/s: p95": max(late)}
 
 
-def objects(changed: Constants) -> Cells:
+def objects(edits: Edits) -> Cells:
     worst = []
     for mbps, base_s in ((4, 0.1), (20, 0.03), (50, 0.1)):
         for size in (64_000, 1_000_000, 4_000_000):
             ours, stock = (
                 float(
                     model.run(
-                        Link(mbps), [Flow(base_s, own, size_bytes=size)], 60, constants=changed
+                        Link(mbps), [Flow(base_s, own, size_bytes=size)], 60, edits=edits
                     ).fetch_s[0]
                 )
                 for own in (1.25, None)
@@ -144,7 +165,7 @@ def objects(changed: Constants) -> Cells:
     return {"objects": max(worst)}
 
 
-def rivals(changed: Constants) -> Cells:
+def rivals(edits: Edits) -> Cells:
     shares = []
     for cc in (CUBIC, BBR):
         for mbps, buffer_bytes in ((10, 150_000), (10, 750_000)):
@@ -153,59 +174,126 @@ def rivals(changed: Constants) -> Cells:
             # Which of two has more is chance for some part.
             for start_s in (5, 5.3, 5.7, 6.1, 6.6):
                 both = [Flow(0.05), Flow(0.05, None, cc=cc, start_s=start_s)]
-                got = model.run(link, both, 65, 15, constants=changed).goodput_mbps
+                got = model.run(link, both, 65, 15, edits=edits).goodput_mbps
                 parts.append(float(2 * got[0] / got.sum()))
             shares.append(float(np.mean(parts)))
     paced = Flow(0.05, None, app_mbps=4)
-    outcome = model.run(Link(10), [Flow(0.05), paced], 60, 10, constants=changed)
+    outcome = model.run(Link(10), [Flow(0.05), paced], 60, 10, edits=edits)
     return {"rivals: least share": min(shares), "paced: p95": outcome.p95_s(10) / 0.05}
 
 
-CAMPAIGN: tuple[Callable[[Constants], Cells], ...] = (
+@functools.cache
+def _bursts(word: str) -> Link:
+    times = np.array(burstlink.opportunities(word, DURATION_S), np.uint32)
+    return Link(opportunities_ms=times, buffer_bytes=6_000_000)
+
+
+@functools.cache
+def _bursts_of_stock(word: str, base_s: float) -> tuple[float, float]:
+    """Goodput, and the idle link's p95."""
+    stock = model.run(_bursts(word), [Flow(base_s, None)], DURATION_S)
+    idle = model.run(_bursts(word), [], DURATION_S, probe_rtt_s=base_s)
+    return float(stock.goodput_mbps[0]), idle.p95_s()
+
+
+def bursts(edits: Edits) -> Cells:
+    """The least goodput of stock's, and p95 over the idle link's."""
+    goodput, p95 = [], []
+    for word, base_s in BURSTS:
+        outcome = model.run(_bursts(word), [Flow(base_s)], DURATION_S, edits=edits)
+        most, least = _bursts_of_stock(word, base_s)
+        goodput.append(float(outcome.goodput_mbps[0]) / most)
+        p95.append(outcome.p95_s() / least)
+    return {"bursts: goodput": min(goodput), "bursts: p95": _geometric(p95)}
+
+
+def clocks(edits: Edits) -> Cells:
+    """Timestamps of other units, that leap, or none: the least goodput and the worst p95."""
+    goodput, p95 = [], []
+    for flow in (
+        *(Flow(0.03, tick_s=tick_s) for tick_s in (1e-6, 0.004, 0.01)),
+        *(Flow(0.03, pause_at_s=25, lag_s=lag_s) for lag_s in (-5, 5)),
+        Flow(0.03, blind=True),
+    ):
+        outcome = model.run(Link(20), [flow], 60, 10, edits=edits)
+        goodput.append(float(outcome.goodput_mbps[0]) * 1500 / model.MSS_BYTES / 20)
+        p95.append(outcome.p95_s(10) / 0.03)
+    return {"clocks: goodput": min(goodput), "clocks: p95": max(p95)}
+
+
+def many(edits: Edits) -> Cells:
+    """Forty connections of a slow link, and objects of a kept-alive one, over stock's."""
+    flows = [Flow(0.06, start_s=0.2 * i) for i in range(40)]
+    outcome = model.run(Link(5), flows, 60, 20, edits=edits)
+    size = int(8 * 10e6 / 8 * 0.1)
+    took = []
+    for own in (1.25, None):
+        flow = Flow(0.1, own, size_bytes=size, think_s=2)
+        objects = model.run(Link(10), [flow], 60, edits=edits)
+        took.append(float(objects.fetches_s[0] / objects.goodput_mbps[0]))
+    return {"40 flows: p95": outcome.p95_s(20) / 0.06, "kept alive": took[0] / took[1]}
+
+
+CAMPAIGN: tuple[Callable[[Edits], Cells], ...] = (
     variable,
+    bursts,
     steady,
     flows,
+    many,
     steps,
     objects,
     rivals,
+    clocks,
 )
 
 
-def row(changed: Constants) -> Cells:
+def row(edits: Edits) -> Cells:
     cells: Cells = {}
     for part in CAMPAIGN:
-        cells |= part(changed)
+        cells |= part(edits)
     return cells
 
 
-def report(rows: Mapping[tuple[str, str], Cells], present: Cells) -> str:
+def is_flat(cells: Cells, present: Cells) -> bool:
+    return all(abs(cells[name] / present[name] - 1) < FLAT for name in present)
+
+
+def digest() -> str:
     law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
-    names = list(present)
+    return f"tcp_drwa_core.c: sha256 {law}."
+
+
+def what_is_run() -> list[str]:
+    return [
+        f"{len(variable_links())} variable links at a base of 40 and of 100 ms (goodput over",
+        "stock's, p95 over the idle link's, geometric means), radios of bursts (the least",
+        "goodput), steady links (the least goodput), connections that share a queue (the worst),",
+        "objects of a kept-alive connection (over stock's), steps, objects (worst over stock's),",
+        "rivals, and servers' clocks that are none (the worst).",
+    ]
+
+
+def shown(cells: Cells) -> str:
+    return " | ".join(f"{value:.3f}" for value in cells.values())
+
+
+def report(rows: Mapping[tuple[str, str], Cells], present: Cells) -> str:
     lines = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
         "# constants",
         "The law with half and twice of each of its constants, over the model's campaign:",
-        f"{len(variable_links())} variable links at a base of 40 and of 100 ms (goodput over",
-        "stock's, p95 over the idle link's, geometric means), steady links (the least goodput),",
-        "connections that share a queue (the worst), steps, objects (worst over stock's), rivals.",
+        *what_is_run(),
         "",
-        f"| constant | value | {' | '.join(names)} | |",
-        f"| --- | --: |{' --: |' * len(names)} --- |",
-        f"| as it is | | {' | '.join(f'{present[name]:.3f}' for name in names)} | |",
+        f"| constant | value | {' | '.join(present)} | |",
+        f"| --- | --: |{' --: |' * len(present)} --- |",
+        f"| as it is | | {shown(present)} | |",
     ]
     for constant in dict.fromkeys(name for name, _ in rows):
         both = {value: cells for (name, value), cells in rows.items() if name == constant}
-        flat = all(
-            abs(cells[name] / present[name] - 1) < FLAT for cells in both.values() for name in names
-        )
+        flat = all(is_flat(cells, present) for cells in both.values())
         for value, cells in both.items():
-            shown = " | ".join(f"{cells[name]:.3f}" for name in names)
-            lines.append(f"| {constant} | {value} | {shown} | {'flat' if flat else ''} |")
-    lines += [
-        "",
-        f"tcp_drwa_core.c: sha256 {law}. Repeat it with `kernel/tests/constants --record`.",
-        "",
-    ]
+            lines.append(f"| {constant} | {value} | {shown(cells)} | {'flat' if flat else ''} |")
+    lines += ["", f"{digest()} Repeat it with `kernel/tests/constants --record`.", ""]
     return "\n".join(lines)
 
 
@@ -215,17 +303,14 @@ def main(
     output: Annotated[Path | None, typer.Option(help="Write the table here as well.")] = None,
 ) -> None:
     """Run the model's campaign with half and twice of every constant of the law."""
-    variants = [
-        (name, value)
-        for name, own in constants().items()
-        for value in half_and_twice(name, own)
-        if value != str(own)
-    ]
+    variants = [(each, value) for each in constants() for value in each.half_and_twice()]
     bar = Progress(BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeElapsedColumn())
     with bar, ProcessPoolExecutor(jobs) as pool:
         task = bar.add_task("", total=len(variants) + 1)
-        first = pool.submit(row, {})
-        waiting = {pool.submit(row, {name: value}): (name, value) for name, value in variants}
+        first = pool.submit(row, ())
+        waiting = {
+            pool.submit(row, each.edit(value)): (each.name, value) for each, value in variants
+        }
         for _ in as_completed([first, *waiting]):
             bar.advance(task)
         rows = {variant: done.result() for done, variant in waiting.items()}

@@ -3,9 +3,8 @@
 
 import ctypes
 import functools
-import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +18,8 @@ ANDROID_13_WINDOW_BYTES = 3 << 20
 PROBE_EVERY_S = 0.05
 MSS_BYTES = 1448
 Floats = NDArray[np.float64]
+# Of the law's text: old and new
+Edits = tuple[tuple[str, str], ...]
 
 
 class _Flow(ctypes.Structure):
@@ -176,23 +177,21 @@ def us(seconds: float) -> int:
     return round(seconds * 1e6)
 
 
-def law_source(constants: Mapping[str, str]) -> str:
-    """The law with other values for some of its constants; raises KeyError for an unknown one."""
+def law_source(edits: Edits) -> str:
+    """The law with each old text replaced; raises ValueError unless that is there once."""
     source = builds.CORE.read_text()
-    for name, value in constants.items():
-        source, count = re.subn(
-            rf"^(#define {name})\b.*$", rf"\1 ({value})", source, flags=re.MULTILINE
-        )
-        if not count:
-            raise KeyError(name)
+    for old, new in edits:
+        if source.count(old) != 1:
+            raise ValueError(f"{source.count(old)} times in {builds.CORE.name}: {old}")
+        source = source.replace(old, new)
     return source
 
 
 @functools.cache
-def library(constants: tuple[tuple[str, str], ...] = ()) -> ctypes.CDLL:
+def library(edits: Edits = ()) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as name:
         core, output = Path(name) / "core.c", Path(name) / "model.so"
-        core.write_text(law_source(dict(constants)))
+        core.write_text(law_source(edits))
         flags = ["-O2", *builds.WARNINGS, *builds.INCLUDES, "-shared", "-fPIC"]
         builds.run(["gcc", *flags, core, builds.TESTS / "model.c", "-lm", "-o", output])
         return ctypes.CDLL(str(output))
@@ -217,10 +216,10 @@ def run(
     warm_s: float = 0.0,
     probe_rtt_s: float = 0.0,
     forgeries: Sequence[Forgery] = (),
-    constants: Mapping[str, str] | None = None,
+    edits: Edits = (),
 ) -> Outcome:
     """Runs the link; goodput counts from warm_s on."""
-    native = library(tuple(sorted((constants or {}).items())))
+    native = library(edits)
     probes = int(duration_s / PROBE_EVERY_S) + 2
     sent, rtt = np.zeros(probes), np.zeros(probes)
     configs = (_Flow * max(1, len(flows)))(*[flow.native() for flow in flows])

@@ -23,7 +23,7 @@ def test_no_liar_harms_others(harm: adversary.Harm) -> None:
 
 
 def test_short_connections_are_no_rival() -> None:
-    """Most of what they bring is after their last whole round, and nobody's but for an estimate."""
+    """Most of what they bring is after their last whole round, and so nobody's."""
     for packets in (2, 20):
         lie = adversary.Lie(0, 10, packets, rtt_us=1, queue_us=0, claims=0, life=1)
         story = adversary.Story(mbps=5, base_ms=100, beside=True, lies=(lie,))
@@ -45,8 +45,8 @@ def test_the_search_finds_what_a_weaker_law_allows(weaker: Path) -> None:
     """Whoever takes another one's path for its own can be made slow."""
     law = weaker.read_text()
     for told, lie in (
-        ("if (d->phase == DRWA_HOLD && used) {", "if (d->phase == DRWA_HOLD || used) {"),
-        ("d->rtt_min_us + target_us) +", "min(d->rtt_min_us, 4 * target_us) + target_us) +"),
+        ("if (d->phase == DRWA_HOLD && r->used) {", "if (d->phase == DRWA_HOLD || r->used) {"),
+        ("u32 us = d->path_us + max(", "u32 us = min(d->path_us, 4 * r->target_us) + max("),
     ):
         assert law.count(told) == 1
         law = law.replace(told, lie)

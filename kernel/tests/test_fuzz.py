@@ -26,7 +26,9 @@ def test_findings_do_not_end_the_run(
     """All shares of a broken law's run are told, and the record stays what it was."""
     broken = tmp_path / builds.CORE.name
     law = builds.CORE.read_text()
-    broken.write_text(law.replace("#define DELAY_FLOOR_MSS\t\t4", "#define DELAY_FLOOR_MSS 0"))
+    floor = "#define DRWA_FLOOR_SEGMENTS\t"
+    assert f"{floor}4" in law
+    broken.write_text(law.replace(f"{floor}4", f"{floor}0"))
     corpus, record = tmp_path / "kept", tmp_path / "fuzz.md"
     shutil.copytree(fuzzing.CORPUS, corpus)
     for module, name, value in [

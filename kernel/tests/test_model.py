@@ -96,9 +96,9 @@ def test_a_run_repeats() -> None:
     assert (first.probe_rtt_s == again.probe_rtt_s).all()
 
 
-def test_an_unknown_constant_is_told() -> None:
-    with pytest.raises(KeyError, match="NO_SUCH"):
-        model.law_source({"NO_SUCH": "1"})
+def test_an_edit_of_what_is_not_there_is_told() -> None:
+    with pytest.raises(ValueError, match=r"0 times in .*: NO_SUCH"):
+        model.law_source((("NO_SUCH", "1"),))
 
 
 # --- the law on it

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What each mechanism of the law is for: the model's campaign and the tests without it."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+import builds
+import constants
+import model
+from constants import Cells
+from model import Edits
+
+RESULT = builds.TESTS / "results" / "ablation.md"
+TESTED = ("test_model.py", "test_recovery.py", "test_core.py")
+# What these need beside the law; each edit has a copy of it.
+COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
+
+# Old text that is there once, and what stays without the mechanism
+MECHANISMS: dict[str, Edits] = {
+    "dev": (
+        (
+            "	return d->rate + drwa_times_lambda(d, d->dev);\n",
+            "	return d->rate;\n",
+        ),
+    ),
+    "dev's cap": (("			d->dev = min(d->dev, 2 * rate);\n", ""),),
+    "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),
+    "silence in DRAIN": (
+        (
+            "max(d->path_us, READ_ONCE(l->silence_us))",
+            "max(d->path_us, 0 * READ_ONCE(l->silence_us))",
+        ),
+    ),
+    "silences not while others come": (
+        ("if (d->phase == DRWA_HOLD && r->full && alone)", "if (d->phase == DRWA_HOLD && r->full)"),
+    ),
+    "no longer silence than that of DRX": (
+        (
+            "min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US)",
+            "READ_ONCE(l->longest_us)",
+        ),
+    ),
+    "rounds that wait for a burst": (
+        (
+            "	return d->phase == DRWA_START ||\n",
+            "	return true || d->phase == DRWA_START ||\n",
+        ),
+    ),
+    "START's rounds wait for none": (
+        ("	return d->phase == DRWA_START ||\n	       (s32)", "	return (s32)"),
+    ),
+    "rounds with a pause say nothing": (
+        (
+            " &&\n		  quarter(r->elapsed_us) <= max(max(d->rtt_us, last_rtt_us),\n"
+            "						DRWA_SILENCE_MAX_US / 2);",
+            ";",
+        ),
+    ),
+    "the added segment": (("drwa_bytes(rate, us) + r->mss,", "drwa_bytes(rate, us),"),),
+    "the least target of all": (
+        ("	if (others_us < target_us &&", "	if (0 && others_us < target_us &&"),
+    ),
+    "others' target is 8 ms at least": (
+        ("max_t(u32, others_us, 2 * DRWA_QUEUE_MIN_US)", "others_us"),
+    ),
+    "joint DRAIN": (
+        (
+            "	if (r->now_us - READ_ONCE(l->drain_us) <= r->elapsed_us)\n		return true;\n",
+            "",
+        ),
+    ),
+    "who came among others": (
+        ("d->among = link_fresh(now_us,", "d->among = 0 && link_fresh(now_us,"),
+    ),
+    "its DRAIN is soon": (("	if (!d->among && !lost) {", "	if (!lost) {"),),
+    "its DRAIN has the least window": (("d->among ? least : max(bdp, least)", "max(bdp, least)"),),
+    "deeper DRAIN for a shorter path": (
+        (
+            "		d->base_us = d->drain_owd_us;\n		return;\n",
+            "		d->base_us = d->drain_owd_us;\n		d->rounds++;\n		return;\n",
+        ),
+    ),
+    "deeper DRAIN for a rival": (
+        (
+            "left_us > DRWA_QUEUE_MIN_US && others &&",
+            "0 && left_us > DRWA_QUEUE_MIN_US && others &&",
+        ),
+    ),
+    "rounds after DRAIN": (("	d->rounds = DRWA_DRAIN_ROUNDS + 1;\n", "	d->rounds = 0;\n"),),
+    "a lost rate brings DRAIN": ((" || d->rate < d->good / 2);", ");"),),
+    "others' bytes bring DRAIN": (
+        ("(READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "(d->rate"),
+    ),
+    "the RTT's growth makes a round full": (
+        (
+            "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
+            "r->used",
+        ),
+    ),
+    "a late START has the least window": (("	if (r->bytes / 2 > d->wnd) {", "	if (0) {"),),
+    "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
+    "rivals": (
+        (
+            "WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);",
+            "WRITE_ONCE(l->others, 0 * others);",
+        ),
+    ),
+    "a rival's end by the count": (
+        ("	if (READ_ONCE(l->others) > DRWA_HEADERS_PART)\n", "	if (d->rival)\n"),
+    ),
+    "counts that are too old": (
+        ("	if (elapsed_us / 2 > max(", "	if (0 && elapsed_us / 2 > max("),
+    ),
+    "mistrust": (("	if (d->clock && (q > ", "	if (0 && (q > "),),
+    "the RTT for a clock": (
+        (
+            "	if (!d->clock)\n		owd_us = rtt_us;\n",
+            "	if (!d->clock)\n		owd_us = 0;\n",
+        ),
+    ),
+    "START's end at the target": (
+        ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),
+    ),
+    "START's end at 4 ms at least": (
+        ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "r->target_us"),
+    ),
+    "DRAIN leaves few segments alone": (
+        ("	else if (bdp >> DRWA_DRAIN_SHIFT >= r->mss)\n", "	else\n"),
+    ),
+    "DRAIN's window is no more than came": (("		bdp = min(bdp, r->bytes);\n", ""),),
+    "no verdict while old offers come": (
+        (
+            " &&\n	    (u64)r->bytes * d->rtt_us <= (u64)(d->wnd + 2 * r->mss) * r->elapsed_us)",
+            ")",
+        ),
+    ),
+}
+
+
+def failing(edits: Edits) -> int:
+    """How many of the law's tests in user space fail."""
+    with tempfile.TemporaryDirectory() as name:
+        kernel = Path(name) / "kernel"
+        for part in COPIED:
+            source, copy = builds.KERNEL / part, kernel / part
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, copy)
+        (kernel / builds.CORE.relative_to(builds.KERNEL)).write_text(model.law_source(edits))
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+                f"--config-file={kernel / 'lab/pyproject.toml'}",
+                *(kernel / "tests" / each for each in TESTED),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    told = re.findall(r"^(?:(\d+) failed, )?\d+ passed", done.stdout, re.MULTILINE)
+    # 0 and 1: all tests ran
+    if done.returncode > 1 or len(told) != 1:
+        raise RuntimeError(done.stdout + done.stderr)
+    return int(told[0] or 0)
+
+
+def report(rows: Mapping[str, tuple[Cells, int]], present: tuple[Cells, int]) -> str:
+    names = present[0]
+    lines = [
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
+        "# ablation",
+        "The law without each of its mechanisms, over the model's campaign, and how many tests",
+        f"fail ({', '.join(TESTED)}):",
+        *constants.what_is_run(),
+        "",
+        f"| without | {' | '.join(names)} | tests | |",
+        f"| --- |{' --: |' * (len(names) + 1)} --- |",
+        f"| as it is | {constants.shown(names)} | {present[1]} | |",
+    ]
+    for mechanism, (cells, failed) in rows.items():
+        flat = constants.is_flat(cells, names) and failed <= present[1]
+        lines.append(
+            f"| {mechanism} | {constants.shown(cells)} | {failed} | {'flat' if flat else ''} |"
+        )
+    lines += ["", f"{constants.digest()} Repeat it with `kernel/tests/ablation --record`.", ""]
+    return "\n".join(lines)
+
+
+def main(
+    jobs: Annotated[int, typer.Option(min=1, help="Processes at a time.")] = 1,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A mechanism; all of them if none is named.")
+    ] = None,
+    record: Annotated[bool, typer.Option("--record", help="Write results/ablation.md.")] = False,
+) -> None:
+    """Run the model's campaign, and the tests, without each mechanism of the law."""
+    if record and only:
+        raise typer.BadParameter("a record has all mechanisms")
+    variants: dict[str, Edits] = {"": ()}
+    variants |= {name: MECHANISMS[name] for name in only or MECHANISMS}
+    bar = Progress(BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeElapsedColumn())
+    with bar, ProcessPoolExecutor(jobs) as pool:
+        task = bar.add_task("", total=2 * len(variants))
+        cells = {name: pool.submit(constants.row, edits) for name, edits in variants.items()}
+        failed = {name: pool.submit(failing, edits) for name, edits in variants.items()}
+        waiting: list[Future[Cells] | Future[int]] = [*cells.values(), *failed.values()]
+        for _ in as_completed(waiting):
+            bar.advance(task)
+    rows = {name: (cells[name].result(), failed[name].result()) for name in variants}
+    present = rows.pop("")
+    table = report(rows, present)
+    print(table)
+    if record:
+        RESULT.write_text(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
