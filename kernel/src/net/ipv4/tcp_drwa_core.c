@@ -13,7 +13,8 @@
  *	target	 (lambda - 1) * path, the queue that keeps a steady link full
  *	silence	 the longest time of a round in which nothing came, its mean
  *
- * A round is an RTT, and then until the radio's next burst begins.
+ * A round is an RTT, and then until the radio's next burst begins. One with a longer
+ * pause in it says nothing of the link.
  *
  * Why each term is there: a steady link needs target alone, and dev and silence are
  * nothing there. A link whose rate varies runs dry unless the window holds what may
@@ -57,12 +58,12 @@
  *   - Others, whom nobody governs, bring a quarter of all bytes: look on, with a
  *     quarter less. If a queue still stays, it is theirs, they are a rival.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
- * It is due sooner where a queue stands and three quarters of the rate are lost: such
- * is a path that became far longer.
+ * It is due within a second where a queue stands and half of the rate is lost: so does
+ * a path show that became far longer.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
- * came, as in START, and no more and no less than stock's. It lasts until the
- * rival's bytes, or the queue, are gone.
+ * came, as in START: as much as without this law. That lasts until the rival's bytes,
+ * or the queue, are gone.
  *
  * What connections of one queue share (struct drwa_link):
  *   - the target, the least of all, or the longest path would have the link;
@@ -74,7 +75,8 @@
  * base before its first DRAIN, which comes within a second and with the least window.
  *
  * A peer can lie about its own delay alone. That makes others' target 8 ms, or costs
- * them a DRAIN a second. It cannot make their window larger.
+ * them a DRAIN a second. One that sends in bursts while nobody else does makes their
+ * window larger, by 131 ms of the rate at most, and until they have come for some rounds.
  *
  * Clocks and sequence numbers are 32 bit and wrap; only differences count.
  */
