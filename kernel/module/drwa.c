@@ -490,8 +490,10 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s)
 static bool drwa_is_due(const struct sock *sk, const struct drwa_sock *s,
 			struct tcp_drwa_dev *dev, u32 now_us)
 {
-	if (!s->drwa.rtt_us || !dev)
-		return s->drwa.rtt_us;
+	if (!s->drwa.rtt_us || (sk->sk_shutdown & RCV_SHUTDOWN))
+		return false;
+	if (!dev)
+		return true;
 	if (inet_csk(sk)->icsk_ack.lrcvtime == tcp_jiffies32)
 		return tcp_drwa_dev_due(dev, &s->drwa, now_us);
 	return drwa_due(&s->drwa, tcp_drwa_link(dev), now_us);
@@ -650,8 +652,9 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 	clock = tp->rx_opt.tstamp_ok && drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
 	if (clock)
 		drwa_measure(sk, s, now_us, tsval, tsecr, len);
-	/* Behind a hole, data comes that is not counted yet. */
-	if (after(seq, tp->rcv_nxt) || !after(end_seq, tp->rcv_nxt) || !tcp_receive_window(tp))
+	/* Behind a hole, data comes that is not counted yet; with a FIN, nothing comes behind. */
+	if (after(seq, tp->rcv_nxt) || !after(end_seq, tp->rcv_nxt) ||
+	    !tcp_receive_window(tp) || (TCP_SKB_CB(skb)->tcp_flags & TCPHDR_FIN))
 		return;
 	if (!clock)
 		drwa_measure_window(sk, s, now_us, end_seq);

@@ -84,26 +84,6 @@ def test_ack_thinning(lab: Lab, tmp_path: Path, uplink: str) -> None:
     assert 0.24 < len(thin) / len(acks) < 0.36
 
 
-@pytest.mark.parametrize(
-    ("words", "each"),
-    [
-        ("--rate 2mbit --base-rtt 20ms", True),
-        ("--rate 2mbit --base-rtt 20ms --flows 4 --limits stock", False),
-        ("--rate 10mbit --base-rtt 50ms", False),
-    ],
-)
-def test_few_segments_are_acknowledged_each(
-    lab: Lab, tmp_path: Path, words: str, each: bool
-) -> None:
-    """A delayed ACK withholds a part of few, unless other connections have more on their way."""
-    came = segments(lab, tmp_path, words, "phone", "drwa")
-    acks = segments(lab, tmp_path, words, "server", "drwa")
-    since_s = came[0][0] + 5
-    parts = [sum(at > since_s for at, *_ in packets) for packets in (acks, came)]
-    ratio = parts[0] / parts[1]
-    assert ratio > 0.95 if each else ratio < 0.6
-
-
 def test_ack_thinning_delays_no_end(run: Run) -> None:
     """The last ACKs of a run wait 10 ms and no longer."""
     given: dict[str, Any] = LINK | {"flows": 0, "object": ["4kB"], "think": "100ms"}
