@@ -6,6 +6,7 @@ Bounds of the law are on virtual time and repeat exactly; what counts is measure
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -265,6 +266,16 @@ def test_without_timestamps(mbps: float, base_s: float) -> None:
     with_, without = (
         model.run(Link(mbps), [Flow(base_s, blind=blind)], 60, 10) for blind in (False, True)
     )
+    assert without.p95_s(10) <= 1.5 * with_.p95_s(10)
+    assert without.goodput_mbps[0] >= 0.98 * with_.goodput_mbps[0]
+
+
+@pytest.mark.parametrize("clock", [{"blind": True}, {"tick_s": 0.01}], ids=["none", "10 ms"])
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_without_a_clock_on_links_that_vary(seed: int, clock: dict[str, Any]) -> None:
+    """What rates make of delays is no longer path."""
+    link = Link(opportunities_ms=opportunities(seed))
+    with_, without = (model.run(link, [Flow(0.04, **own)], 60, 10) for own in ({}, clock))
     assert without.p95_s(10) <= 1.5 * with_.p95_s(10)
     assert without.goodput_mbps[0] >= 0.98 * with_.goodput_mbps[0]
 
