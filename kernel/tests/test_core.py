@@ -402,8 +402,11 @@ class Radio:
             law.now_us = start_us + self.on_us
 
 
-@pytest.mark.parametrize("base_us", [10_000, 30_000, 70_000])
-@pytest.mark.parametrize(("on_us", "gap_us"), [(5_000, 30_000), (10_000, 50_000), (20_000, 20_000)])
+# Some RTTs end in a pause, some within the next burst or the one after it.
+@pytest.mark.parametrize("base_us", [10_000, 15_000, 20_000, 35_000, 60_000])
+@pytest.mark.parametrize(
+    ("on_us", "gap_us"), [(10_000, 30_000), (10_000, 50_000), (20_000, 20_000)]
+)
 def test_rounds_end_where_a_burst_begins(base_us: int, on_us: int, gap_us: int) -> None:
     """Else one would have the rate of no burst, the next one that of two."""
     radio = Radio(on_us, gap_us, base_us)
@@ -416,6 +419,51 @@ def test_rounds_end_where_a_burst_begins(base_us: int, on_us: int, gap_us: int) 
     assert len(radio.ends_us) > 20
     first = sum(end_us == 0 for end_us in radio.ends_us)
     assert first > 0.9 * len(radio.ends_us)
+
+
+def test_the_window_lasts_for_a_silence() -> None:
+    """It is what comes in path and silence, and little more: rounds bring all the same."""
+    radio = Radio(10_000, 70_000, 20_000)
+    radio.burst(80, 0)
+    for _ in range(200):
+        radio.burst(80)
+    law = radio.laws[0]
+    assert law.phase == HOLD
+    assert law.path_us == 20_000
+    assert law.wnd == pytest.approx(80 * MSS / 80_000 * (20_000 + 70_000), rel=0.1)
+
+
+def test_start_waits_for_no_burst() -> None:
+    """What another one heard of silences says nothing to one that meets none."""
+    radio = Radio(10_000, 70_000, 20_000)
+    radio.burst(80, 0)
+    for _ in range(200):
+        radio.burst(80)
+    link = radio.laws[0].link
+    assert link.silence_us > 60_000
+    law = Law(DELAY, 125, link)
+    law.now_us = radio.laws[0].now_us
+    law.sample(20_000, 7)
+    for _ in range(5):
+        law.sample(20_000, 7)
+        law.receive(20_000, law.wnd)
+        assert law.due()
+        before = law.wnd
+        assert law.round() == 4 * before
+
+
+def test_a_long_silence_is_an_outage() -> None:
+    """Of a round that is long enough to have one, no more counts than what DRX makes."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 400_000, 7, 30 * MSS, 3)
+    rounds_of(law, 520_000, 120_007, 60 * MSS, 5)
+    assert law.phase == HOLD
+    before_us = law.link.silence_us
+    law.sample(520_000, 120_007)
+    law.receive(520_000, 60 * MSS)
+    law.receive(700_000, MSS, 0)
+    law.round()
+    assert 10_000 < law.link.silence_us - before_us <= (1 << 17) / 8
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
