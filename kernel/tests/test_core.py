@@ -535,6 +535,11 @@ def test_a_queue_is_no_leap() -> None:
     for q_us in (5_000_000, 0, 200_000, 40_000_000, 0):
         rounds_of(law, 20_000 + q_us, 7 + q_us, 100_000)
     assert law.clock
+    late = Law(DELAY, 125)
+    rounds_of(late, 5_020_000, 5_000_007, 100_000)
+    rounds_of(late, 20_000, 7, 100_000)
+    assert late.clock
+    assert late.path_us == 20_000
 
 
 def test_without_timestamps_the_rtt_is_the_delay() -> None:
