@@ -107,7 +107,7 @@ MECHANISMS: dict[str, Edits] = {
             "r->used",
         ),
     ),
-    "a late START has the least window": (("	if (r->bytes / 2 > d->wnd) {", "	if (0) {"),),
+    "a late START has the least window": (("else if (r->bytes / 2 > d->wnd) {", "else if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (
         (
@@ -127,6 +127,9 @@ MECHANISMS: dict[str, Edits] = {
             "	if (!d->clock)\n		owd_us = rtt_us;\n",
             "	if (!d->clock)\n		owd_us = 0;\n",
         ),
+    ),
+    "no cap on a longer path without a clock": (
+        ("		d->aside = !d->clock;\n", "		d->aside = 0;\n"),
     ),
     "START's end at the target": (
         ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),

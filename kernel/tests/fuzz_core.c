@@ -445,6 +445,9 @@ static bool queue_short(const struct honest *h, const struct block *b,
 {
 	u64 wnd, bdp;
 
+	/* A path that became longer, and no clock to tell it from the way up: no cap */
+	if (c->d.aside)
+		return true;
 	/* The least window may be more than the path holds. */
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
 		return true;

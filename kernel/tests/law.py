@@ -11,6 +11,8 @@ import builds
 DELAY, CLASSIC = 0, 1
 START, HOLD, DRAIN = 0, 1, 2
 MSS = 1448
+# No story has so many rounds: a loop waits for what never comes.
+MOST_ROUNDS = 50_000
 U32 = 1 << 32
 
 
@@ -60,6 +62,7 @@ class Law:
         self.stamps = True
         self.now_us, self.rcv_nxt = U32 - 5_000_000, U32 - 100_000
         self.counted = self.rcv_nxt
+        self.rounds = 0
         library().drwa_reset(self.memory, law)
         library().state_set_lambda(self.memory, lambda_)
 
@@ -119,6 +122,8 @@ class Law:
 
     def round(self, mss: int = MSS) -> int:
         """Ends the round, and counts the link's bytes if that is due."""
+        self.rounds += 1
+        assert self.rounds < MOST_ROUNDS
         now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32
         self.link.came += self.rcv_nxt - self.counted
         self.counted = self.rcv_nxt
