@@ -128,9 +128,6 @@ MECHANISMS: dict[str, Edits] = {
             "	if (!d->clock)\n		owd_us = 0;\n",
         ),
     ),
-    "no cap on a longer path without a clock": (
-        ("		d->aside = !d->clock;\n", "		d->aside = 0;\n"),
-    ),
     "START's end at the target": (
         ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),
     ),

@@ -131,7 +131,7 @@ static void check_state(const struct connection *c, u32 least_wnd)
 
 	if (!d->wnd) {
 		/* Nothing is known: no sample came, or no round of the classic law. */
-		check(!d->rtt_us || d->law == DRWA_LAW_CLASSIC || d->aside);
+		check(!d->rtt_us || d->law == DRWA_LAW_CLASSIC);
 		return;
 	}
 	check(d->wnd >= least_wnd);
@@ -445,9 +445,6 @@ static bool queue_short(const struct honest *h, const struct block *b,
 {
 	u64 wnd, bdp;
 
-	/* A path that became longer, and no clock to tell it from the way up: no cap */
-	if (c->d.aside)
-		return true;
 	/* The least window may be more than the path holds. */
 	if (h->bdp < 2 * FLOOR_MSS * c->mss)
 		return true;

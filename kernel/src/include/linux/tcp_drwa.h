@@ -48,7 +48,6 @@ enum drwa_phase {
  * @clock:	the sender has one; otherwise RTTs stand in for one-way delays
  * @among:	@base_us was learned among other connections, and no DRWA_DRAIN since
  * @rival:	traffic that nobody governs keeps a queue here
- * @aside:	no cap, for the RTT is all that is known, and not of the queue alone
  * @phase:	enum drwa_phase
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
@@ -75,8 +74,7 @@ struct drwa {
 	u8	law:1,
 		clock:1,
 		among:1,
-		rival:1,
-		aside:1;
+		rival:1;
 	u8	phase;
 	u8	rounds;
 	union {

@@ -315,8 +315,6 @@ static void delay_judge(struct drwa *d, s32 left_us, u32 q_us, bool others)
 		d->base_us += left_us;
 		d->phase = DRWA_START;
 		d->rounds = 0;
-		/* Without a clock it may be a queue on the way up, which comes and goes. */
-		d->aside = !d->clock;
 	}
 }
 
@@ -479,9 +477,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 {
 	u32 least = DRWA_FLOOR_SEGMENTS * r->mss;
 
-	if (d->aside) {
-		d->wnd = 0;
-	} else if (r->bytes / 2 > d->wnd) {
+	if (r->bytes / 2 > d->wnd) {
 		/* It ran before us: what was offered comes first, and a queue stands. */
 		d->wnd = least;
 	} else if (r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)) {
