@@ -107,7 +107,7 @@ MECHANISMS: dict[str, Edits] = {
             "r->used",
         ),
     ),
-    "a late START has the least window": (("else if (r->bytes / 2 > d->wnd) {", "else if (0) {"),),
+    "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (
         (
