@@ -33,7 +33,7 @@ MECHANISMS: dict[str, Edits] = {
             "	return d->rate;\n",
         ),
     ),
-    "dev's cap": (("			d->dev = min(d->dev, 2 * rate);\n", ""),),
+    "dev's cap": (("			d->dev = min(d->dev, rate);\n", ""),),
     "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),
     "silence in DRAIN": (
         (
@@ -107,7 +107,7 @@ MECHANISMS: dict[str, Edits] = {
             "r->used",
         ),
     ),
-    "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
+    "a late START has the least window": (("if (r->bytes / 2 > d->wnd)\n", "if (0)\n"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (
         (

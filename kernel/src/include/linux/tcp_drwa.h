@@ -51,6 +51,7 @@ enum drwa_phase {
  * @phase:	enum drwa_phase
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
+ * @epoch:	the binding's: under which of its interface's switchings on it began
  * @least_us:	least RTT sample of this round
  * @sum_us:	classic: sum of this round's RTT samples
  * @owd_us:	least one-way delay of this round, any clock offset
@@ -77,6 +78,7 @@ struct drwa {
 		rival:1;
 	u8	phase;
 	u8	rounds;
+	u8	epoch;
 	union {
 		u32	least_us;
 		u32	sum_us;

@@ -72,6 +72,7 @@ struct tcp_drwa_traffic {
 /**
  * struct tcp_drwa_dev - an interface with a knob that was turned
  * @lambda:	target in hundredths, 0: off
+ * @epoch:	how often it was switched on
  * @rivals:	whether traffic that nobody governs may be a rival's
  * @counted:	whether @rx and @tx are known
  * @rx:		what had come when the queue's bytes were last counted
@@ -84,6 +85,7 @@ struct tcp_drwa_traffic {
  */
 struct tcp_drwa_dev {
 	int lambda;
+	u8 epoch;
 	bool rivals;
 	bool counted;
 	struct tcp_drwa_traffic rx;

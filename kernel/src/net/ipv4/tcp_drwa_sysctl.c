@@ -291,6 +291,7 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock)
 {
 	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us, clock);
+	d->epoch = READ_ONCE(dev->epoch);
 }
 
 /**
@@ -315,7 +316,8 @@ bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us
  * @rcv_nxt:	next byte expected
  * @mss:	segment size, bytes
  *
- * Return: false if lambda is 0; nothing happened then.
+ * Return: false if lambda is 0, or was since the connection began; nothing happened
+ * then. Nobody may have seen it, for hooks are patched out.
  */
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss)
@@ -323,7 +325,7 @@ bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 	u32 lambda = READ_ONCE(dev->lambda);
 	bool sampled = d->samples;
 
-	if (!lambda)
+	if (!lambda || d->epoch != READ_ONCE(dev->epoch))
 		return false;
 	if (!d->lambda)
 		this_cpu_inc(dev->stats->count[TCP_DRWA_SOCKETS]);
@@ -446,10 +448,12 @@ free:
 
 static int tcp_drwa_set_lambda(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int lambda)
 {
-	if (!dev->lambda && lambda)
+	if (!dev->lambda && lambda) {
+		WRITE_ONCE(dev->epoch, dev->epoch + 1);
 		static_branch_deferred_inc(&tcp_drwa_enabled);
-	else if (dev->lambda && !lambda)
+	} else if (dev->lambda && !lambda) {
 		static_branch_slow_dec_deferred(&tcp_drwa_enabled);
+	}
 	WRITE_ONCE(dev->lambda, lambda);
 	return 0;
 }

@@ -620,6 +620,22 @@ static void tcp_drwa_governs(struct kunit *test)
 	KUNIT_EXPECT_GT(test, test_counted(test->priv, TCP_DRWA_RTT_US + 7), rounds / 2);
 }
 
+/* What was learned before lambda was 0 is of another time, whether anything came then. */
+static void tcp_drwa_begins_anew_when_on_again(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 5);
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "200"), 0);
+	test_sock_run(tp, 5);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_SOCKETS), 1UL);
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "0"), 0);
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 5);
+	KUNIT_EXPECT_EQ(test, test_counted(test->priv, TCP_DRWA_SOCKETS), 2UL);
+}
+
 static void tcp_drwa_buffers_untouched(struct kunit *test)
 {
 	struct tcp_sock *tp = test_sock(test, test->priv);
@@ -1013,6 +1029,7 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_which_interface),
 	KUNIT_CASE(tcp_drwa_stands_aside),
 	KUNIT_CASE(tcp_drwa_governs),
+	KUNIT_CASE(tcp_drwa_begins_anew_when_on_again),
 	KUNIT_CASE(tcp_drwa_buffers_untouched),
 	KUNIT_CASE(tcp_drwa_handshake),
 	KUNIT_CASE(tcp_drwa_no_clock),
