@@ -89,7 +89,7 @@ class Flavour:
 FLAVOURS = {
     "base": Flavour(("guest", "um", "uplink"), patched=False),
     "drwa": Flavour(("guest", "um", "uplink")),
-    "bpf": Flavour(("guest", "um", "bpf"), patched=False),
+    "bpf": Flavour(("guest", "um", "bpf", "nat"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
     "clamped": Flavour(("guest", "um", "uplink"), extra="clamped"),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
@@ -573,7 +573,10 @@ def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> Path:
     }
     environment |= FIXED_STAMP | {"LC_ALL": "C"}
     made = FLAVOURS[recipe.flavour]
-    make = ["make", f"ARCH={made.arch}", f"CROSS_COMPILE={made.cross}", "LOCALVERSION="]
+    # Kconfig writes pahole's version down; a kernel of the same key may not depend on whether the
+    # machine has it.
+    make = ["make", "PAHOLE=nopahole", f"ARCH={made.arch}", f"CROSS_COMPILE={made.cross}"]
+    make.append("LOCALVERSION=")
     tail: deque[str] = deque(maxlen=25)
     with (
         path.open("w") as file,
