@@ -18,7 +18,7 @@ from drwalab import cases, compare, errors, kernels, output, pool, schemes, targ
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
-from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError
+from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError, flavour_of
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
 
 LAB = Path(__file__).resolve().parents[1]
@@ -546,7 +546,8 @@ def on_line(case: Case, line: str) -> Case:
 
     def on(one: RunSpec) -> RunSpec:
         gated = one.uplink is not None and one.uplink.scheme == targets.LAW
-        flavour = one.scheme.flavour if one.scheme.uses_drwa or gated else "base"
+        nat = one.client is not None and one.client.nat
+        flavour = flavour_of(one.scheme, patched=gated, nat=nat)
         return replace(one, kernel=line, flavour=flavour)
 
     specs = [on(one) for one in case.specs if one.gro_us is None or line not in NO_GRO]

@@ -279,10 +279,10 @@ def find(line: str, flavour: str) -> Kernel:
     )
 
 
-def need_insmod() -> None:
-    """Guests load the module with the host's insmod; raises KernelMissing without it."""
-    if shutil.which("insmod", path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
-        raise KernelMissing("insmod is not installed: run kernel/lab/packages kmod")
+def need(program: str, package: str) -> None:
+    """Guests use the host's programs; raises KernelMissing without this one."""
+    if shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
+        raise KernelMissing(f"{program} is not installed: run kernel/lab/packages {package}")
 
 
 def _home(recipe: Recipe) -> Path:

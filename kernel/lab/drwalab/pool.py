@@ -42,7 +42,9 @@ Job = Callable[[threading.Event, guest.Progress], T]
 def find_kernels(specs: Sequence[RunSpec]) -> Builds:
     """The builds that these runs need; raises KernelMissing, which names the command to run."""
     if any(spec.scheme.module for spec in specs):
-        kernels.need_insmod()
+        kernels.need("insmod", "kmod")
+    if any(spec.client and spec.client.nat for spec in specs):
+        kernels.need("nft", "nftables")
     wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
     return {key: kernels.find(*key) for key in wanted}
 

@@ -219,6 +219,10 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "probe_interval_ms": spec.probe_us / 1e3,
         "events": [str(event) for event in spec.events],
         "neighbours": [str(neighbour) for neighbour in spec.neighbours],
+        "client": spec.client.load if spec.client else None,
+        "client_rtt_ms": spec.client.rtt_us / 1e3 if spec.client else None,
+        "client_jitter_ms": spec.client.jitter_us / 1e3 if spec.client else None,
+        "client_nat": spec.client.nat if spec.client else None,
         "second": spec.second,
         "clock_ppm": spec.clock.ppm,
         "clock_tick_ms": spec.clock.tick_us / 1e3,
@@ -246,15 +250,23 @@ def _downloads(
             "retransmits": int(retransmits),
             "reads": int(reads),
             "start_s": start_us / 1e6,
+            "end": _end(number, spec),
         }
-        for start_us, total, (_, retransmits, reads) in zip(
-            (number * spec.flow_gap_us for number in range(spec.flows)),
+        for (number, start_us), total, (_, retransmits, reads) in zip(
+            ((number, number * spec.flow_gap_us) for number in range(spec.flows)),
             received.sum(axis=0),
             records["r"],
             strict=True,
         )
     ]
     return received, samples[:, :, 3], flows
+
+
+def _end(number: int, spec: RunSpec) -> str:
+    """Where a download ends: on the phone, or on a client of its hotspot."""
+    if not spec.client or (spec.client.load == "half" and number % 2 == 0):
+        return "phone"
+    return "client"
 
 
 def _neighbours(

@@ -273,6 +273,7 @@ static struct {
 	int uploads;
 	bool quic_uploads, lying_uploads;
 	bool ipv6, keep_alive, pcap, trace, fastopen, mptcp, accepted;
+	bool client, client_half;	/* of the phone's hotspot, which downloads end on */
 	bool on_demand;		/* downloads start with events */
 } spec = {
 	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
@@ -473,6 +474,14 @@ static void bind_to_device(int fd, const char *device)
 		die("binding to %s", device);
 }
 
+/* Whether this download, or fetch, is of an application on the hotspot's client. */
+static bool is_clients(const struct conn *c, enum kind kind)
+{
+	if (!spec.client || (kind != BULK_READER && kind != OBJECT_CLIENT))
+		return false;
+	return !spec.client_half || (kind == BULK_READER && (c - readers) % 2);
+}
+
 /* @device: or NULL, for what the routes say. */
 static void connect_over(const char *device, struct conn *c, enum kind kind, int port,
 			 uint32_t events)
@@ -481,7 +490,7 @@ static void connect_over(const char *device, struct conn *c, enum kind kind, int
 	struct sockaddr_storage ss;
 	socklen_t len = address_of(phone ? "server" : "phone", &ss, port);
 
-	enter(phone ? "phone" : "server");
+	enter(!phone ? "server" : is_clients(c, kind) ? "client" : "phone");
 	c->kind = kind;
 	c->fd = new_socket(kind);
 	if (device)
@@ -2062,7 +2071,10 @@ static void parse_spec(const char *path)
 			spec.mptcp = true;
 		else if (!strcmp(line, "accepted"))
 			spec.accepted = true;
-		else if (!strcmp(line, "child"))
+		else if (!strcmp(line, "client")) {
+			spec.client = true;
+			spec.client_half = !strcmp(value, "half");
+		} else if (!strcmp(line, "child"))
 			snprintf(spec.child, sizeof(spec.child), "%s", value);
 		else if (!strcmp(line, "event"))
 			parse_event(value);
