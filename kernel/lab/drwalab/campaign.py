@@ -25,7 +25,7 @@ LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
-FORMS = ("drwa-bpf", "drwa-module", "drwa-hooks")
+FORMS = ("drwa-tc", "drwa-bpf", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 UNKNOWN = "unknown"
@@ -588,8 +588,8 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Judge nothing: run the law, and the same in this form, drwa-bpf, drwa-module or "
-            "drwa-hooks, and tell where they differ.",
+            help="Judge nothing: run the law, and the same in this form, drwa-tc, drwa-bpf, "
+            "drwa-module or drwa-hooks, and tell where they differ.",
         ),
     ] = "",
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
@@ -639,7 +639,7 @@ def campaign(
             ]
             if schemes.find(form).bpf:
                 # Now, and not after half an hour of runs, if there is no compiler
-                kernels.bpf()
+                kernels.bpf(form)
         builds = pool.find_kernels(specs)
         known = causes(form)
         for case in chosen:

@@ -41,10 +41,11 @@ CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 
 # Where the guest finds the BPF programs and their loader.
 BPF = "/run/lab/bpf"
+_LOADER = f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf"
+PROGRAMS = "programs"
 MODULE = "/run/lab/drwa.ko"
-_CGROUPS = """\
-mount -t cgroup2 none /sys/fs/cgroup
-mount -t bpf none /sys/fs/bpf"""
+_CGROUPS = "mount -t cgroup2 none /sys/fs/cgroup"
+_PINS = "mount -t bpf none /sys/fs/bpf"
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
@@ -235,7 +236,9 @@ def setup_script(spec: RunSpec) -> str:
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     # After all that draws random numbers, as netem does for its losses: the maps draw some, too.
     if spec.scheme.bpf:
-        lines += [_CGROUPS, *_attach(spec)]
+        if not spec.scheme.at_interface:
+            lines.append(_CGROUPS)
+        lines += [_PINS, *_attach(spec)]
     elif spec.lambda_hundredths is not None:
         lines += [
             f"insmod {MODULE}"
@@ -271,7 +274,7 @@ def _lan(client: Client) -> list[str]:
 def _programs(spec: RunSpec, verb: str, device: str, hundredths: int) -> str:
     """The loader's command line, in the phone's name space; `ip netns exec` would hide the pins."""
     number = units.show_hundredths(hundredths)
-    words = [f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf {verb}"]
+    words = [f"{_LOADER} {verb}"]
     words += [f"--interface {device} --lambda {number}"]
     if spec.behind_modem:
         words.append("--queue 1")
@@ -337,6 +340,8 @@ def agent_spec(spec: RunSpec) -> str:
         lines.append(f"second_device {SECONDS[spec.second]}")
     if spec.client:
         lines.append(f"client {spec.client.load}")
+    if spec.scheme.at_interface:
+        lines.append(f"at_end {_LOADER} status --json > {PROGRAMS}")
     lines += _neighbours(spec)
     if spec.has_clock:
         lines += [

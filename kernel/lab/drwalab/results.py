@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from drwalab import __version__
 from drwalab.kernels import Kernel
+from drwalab.network import PROGRAMS
 from drwalab.spec import GOVERNED, SAMPLE_US, Link, Neighbour, RunSpec
 
 SCHEMA = "drwa-lab-run/2"
@@ -90,7 +91,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             },
         },
         "drwa": _rounds(folder / "trace", records, start_us),
-        "counters": drwa_counters(folder / "tcp_drwa"),
+        "counters": drwa_counters(folder / "tcp_drwa") or programs_counters(folder / PROGRAMS),
         "provenance": {
             "kernel_release": kernel.release,
             "debian_version": kernel.debian_version,
@@ -494,6 +495,15 @@ def drwa_counters(path: Path) -> dict[str, int]:
     return {
         key: sum(int(each[key]) for each in interfaces) for key in ("sockets", "rounds", "capped")
     }
+
+
+def programs_counters(path: Path) -> dict[str, int]:
+    """The same of the programs at the phone's interfaces."""
+    if not path.exists():
+        return {}
+    interfaces = json.loads(path.read_text())["interfaces"]
+    names = {"sockets": "flows", "rounds": "rounds", "capped": "capped"}
+    return {key: sum(each[name] for each in interfaces) for key, name in names.items()}
 
 
 def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]] | None:

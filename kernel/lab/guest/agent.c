@@ -268,7 +268,7 @@ static struct {
 	int syn_scale;		/* of the window, in place of the phone's; -1: its own */
 	bool strip_stamps;	/* from SYNs */
 	unsigned int pace_bytes;	/* per second, of each of the server's connections */
-	char cc[32], phone_cc[32], child[512], phone_child[512];
+	char cc[32], phone_cc[32], child[512], phone_child[512], at_end[512];
 	struct transfer upload[MAX_UPLOADS];
 	int uploads;
 	bool quic_uploads, lying_uploads;
@@ -1784,6 +1784,8 @@ static void finish(void)
 	copy_file("/proc/self/net/netstat", "netstat");
 	if (!access("/proc/self/net/tcp_drwa", F_OK))
 		copy_file("/proc/self/net/tcp_drwa", "tcp_drwa");
+	if (spec.at_end[0])
+		shell(spec.at_end);
 	if (spec.trace) {
 		write_file("/sys/kernel/tracing/tracing_on", "0");
 		copy_file("/sys/kernel/tracing/trace", "trace");
@@ -2071,6 +2073,8 @@ static void parse_spec(const char *path)
 			spec.mptcp = true;
 		else if (!strcmp(line, "accepted"))
 			spec.accepted = true;
+		else if (!strcmp(line, "at_end"))
+			snprintf(spec.at_end, sizeof(spec.at_end), "%s", value);
 		else if (!strcmp(line, "client")) {
 			spec.client = true;
 			spec.client_half = !strcmp(value, "half");
