@@ -2,13 +2,17 @@
 """What governs a phone's interfaces, the kernel's knob or the BPF programs, as root sets it.
 
 The knob is the series', below /proc/sys/net/ipv4/conf/; the programs' maps are pinned by Android's
-loader or by drwa-bpf, and kernel/bpf/drwa.h has what is in them.
+loader or by drwa-bpf, and kernel/bpf/drwa.h has what is in them. The tc programs
+have a loader of their own, kernel/bpf/tc.
 """
 
 import ctypes
+import json
 import os
+import shlex
 import socket
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Protocol
@@ -154,11 +158,40 @@ class Programs:
         return hundredths, queue
 
 
+class Filters:
+    """The tc programs, by their loader."""
+
+    def __init__(self, loader: str) -> None:
+        self._loader = shlex.split(loader)
+
+    def set_lambda(self, interface: str, hundredths: int) -> None:
+        self._run("attach", interface, "--lambda", str(hundredths / 100))
+
+    def set_queue(self, interface: str, number: int) -> None:
+        hundredths = float(self.line(interface)["lambda"])
+        self._run("attach", interface, "--lambda", str(hundredths / 100), "--queue", str(number))
+
+    def line(self, interface: str) -> dict[str, str]:
+        found = json.loads(self._run("status", interface, "--json"))
+        (dev,) = found["interfaces"]
+        line = {key: str(dev[key]) for key in ("queue", "rounds", "capped")}
+        line |= {"lambda": str(round(dev["lambda"] * 100)), "sockets": str(dev["flows"])}
+        bins = {key: dev[f"{key}_log2"] for key in ("delay_us", "rtt_us")}
+        return line | {key: ",".join(map(str, values)) for key, values in bins.items()}
+
+    def _run(self, command: str, interface: str, *options: str) -> str:
+        line = [*self._loader, command, "--interface", interface, *options]
+        return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def find(interface: str) -> Governor | str:
     """What governs this interface, which exists, or why nothing does."""
     knob = CONF / interface / "tcp_drwa_lambda"
     if knob.exists():
         return Knob()
+    loader = os.environ.get("DRWA_TC_LOADER")
+    if loader:
+        return Filters(loader)
     for prefix in PINNED:
         if Path(f"{prefix}devs").exists():
             return Programs(prefix)

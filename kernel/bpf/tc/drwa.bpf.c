@@ -697,7 +697,8 @@ int drwa_egress(struct __sk_buff *skb)
 	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
 	if (!f)
 		return TC_ACT_UNSPEC;
-	if ((s.tcp.flags & TCPHDR_ACK) && (f->answered || f->passive) && !f->aside)
+	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	    (f->answered || f->passive) && !f->aside)
 		sent(skb, f, &s, dev, counts);
 	if (s.tcp.flags & TCPHDR_FIN)
 		f->fin_sent = 1;
