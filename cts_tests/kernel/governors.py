@@ -168,20 +168,24 @@ class Filters:
         self._run("attach", interface, "--lambda", str(hundredths / 100))
 
     def set_queue(self, interface: str, number: int) -> None:
-        hundredths = float(self.line(interface)["lambda"])
-        self._run("attach", interface, "--lambda", str(hundredths / 100), "--queue", str(number))
+        lambda_ = str(int(self.line(interface)["lambda"]) / 100)
+        self._run("attach", interface, "--lambda", lambda_, "--queue", str(number))
 
     def line(self, interface: str) -> dict[str, str]:
-        found = json.loads(self._run("status", interface, "--json"))
-        (dev,) = found["interfaces"]
+        found = json.loads(subprocess.check_output([*self._loader, "status", "--json"]))
+        for dev in found["interfaces"]:
+            if dev["interface"] == interface:
+                break
+        else:
+            # Nobody attached to it.
+            return dict.fromkeys(("lambda", "queue", "sockets", "rounds", "capped"), "0")
         line = {key: str(dev[key]) for key in ("queue", "rounds", "capped")}
         line |= {"lambda": str(round(dev["lambda"] * 100)), "sockets": str(dev["flows"])}
         bins = {key: dev[f"{key}_log2"] for key in ("delay_us", "rtt_us")}
         return line | {key: ",".join(map(str, values)) for key, values in bins.items()}
 
-    def _run(self, command: str, interface: str, *options: str) -> str:
-        line = [*self._loader, command, "--interface", interface, *options]
-        return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True).stdout
+    def _run(self, command: str, interface: str, *options: str) -> None:
+        subprocess.check_call([*self._loader, command, "--interface", interface, *options])
 
 
 def find(interface: str) -> Governor | str:
@@ -191,7 +195,10 @@ def find(interface: str) -> Governor | str:
         return Knob()
     loader = os.environ.get("DRWA_TC_LOADER")
     if loader:
-        return Filters(loader)
+        filters = Filters(loader)
+        # A connection's SYN is to be seen, whenever it is governed.
+        filters.set_lambda(interface, 0)
+        return filters
     for prefix in PINNED:
         if Path(f"{prefix}devs").exists():
             return Programs(prefix)

@@ -34,7 +34,7 @@ typedef __u64 u64;
 #define PACKET_MAX	1600
 #define LOOPBACK	1	/* the interface of a test run */
 #define CONNECTIONS	48
-#define KNOWN		(1 << 20)	/* a power of two */
+#define KNOWN		1048576	/* a power of two */
 
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
 enum { IN, OUT };
@@ -390,8 +390,8 @@ static size_t next_packet(u8 *packet, int *way)
 	if (what < 50) {
 		*way = IN;
 		c->theirs += below(50) ? 0 : below(4000);
-		n = build(packet, c, IN, ACK | (below(200) ? 0 : draw()), c->theirs + 1, c->ours + 1,
-			  window, payload, c->tsval - below(3));
+		n = build(packet, c, IN, ACK | (below(200) ? 0 : draw()), c->theirs + 1,
+			  c->ours + 1, window, payload, c->tsval - below(3));
 		c->theirs += payload;
 		return n;
 	}
