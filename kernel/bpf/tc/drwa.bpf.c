@@ -25,11 +25,14 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* All of the law is inlined, as drwa_start() has more arguments than BPF passes. */
-#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+/* The law's one loop doubles 2^18 us until no RTT is longer, and none is of 2^26. */
+#define while(condition)	_Pragma("unroll") for (int _n = 0; _n < 8 && (condition); _n++)
+
+/* All is inlined but what the kernel runs. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "tcp_drwa_core.c"
-#pragma clang attribute pop
+#undef while
 #pragma clang attribute pop
 
 #include "drwa.h"
@@ -156,7 +159,7 @@ struct segment {
 };
 
 /* 1 if equal, else 0, without a branch; below 2^32 */
-static __always_inline u64 same(u64 a, u64 b)
+static u64 same(u64 a, u64 b)
 {
 	u64 differ = a ^ b;
 
@@ -165,7 +168,7 @@ static __always_inline u64 same(u64 a, u64 b)
 }
 
 /* @a if @which is 1, @b if it is 0 */
-static __always_inline u64 choose(u64 which, u64 a, u64 b)
+static u64 choose(u64 which, u64 a, u64 b)
 {
 	u64 mask = -which;
 
@@ -173,13 +176,13 @@ static __always_inline u64 choose(u64 which, u64 a, u64 b)
 	return b ^ ((a ^ b) & mask);
 }
 
-static __always_inline u32 load32(const u8 *bytes)
+static u32 load32(const u8 *bytes)
 {
 	return bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
 /* Options from @at to @end */
-static __always_inline void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
+static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
 {
 	u64 kind, ts_at = 0, mss_at = 0, scale_at = 0, is_signed = 0, mptcp = 0;
 	u8 option[2], value[8];
@@ -226,7 +229,7 @@ static __always_inline void parse_options(struct __sk_buff *skb, struct segment 
  *
  * Return: false if there is none that is whole.
  */
-static __always_inline bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
+static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 {
 	u32 bytes, header;
 
@@ -281,13 +284,13 @@ static __always_inline bool parse(struct __sk_buff *skb, u32 l2, struct segment 
 	return true;
 }
 
-static __always_inline void count(u64 *counter, u64 n)
+static void count(u64 *counter, u64 n)
 {
 	__sync_fetch_and_add(counter, n);
 }
 
 /* The bin of @us; no branches, each of which the verifier would follow both ways */
-static __always_inline u32 bin(u32 us)
+static u32 bin(u32 us)
 {
 	u64 above;
 	u32 bin = 0;
@@ -302,7 +305,7 @@ static __always_inline u32 bin(u32 us)
 	return bin;
 }
 
-static __always_inline void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
+static void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
 {
 	u32 i;
 
@@ -322,7 +325,7 @@ static __always_inline void count_round(struct drwa_counts *counts, const struct
 /* As tcp_measure_rcv_mss() has it: two alike are full ones, unless they are short and
  * something ended there.
  */
-static __always_inline void measure_segment(struct drwa_flow *f, u32 len, u8 flags)
+static void measure_segment(struct drwa_flow *f, u32 len, u8 flags)
 {
 	bool remnant = flags & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_PSH | TCPHDR_URG);
 
@@ -337,7 +340,7 @@ static __always_inline void measure_segment(struct drwa_flow *f, u32 len, u8 fla
  *
  * Return: the RTT, 0: not known.
  */
-static __always_inline u32 echoed_us(struct drwa_flow *f, const struct segment *s)
+static u32 echoed_us(struct drwa_flow *f, const struct segment *s)
 {
 	u32 rtt_us = 0;
 	u8 i = f->echoed;
@@ -358,7 +361,7 @@ static __always_inline u32 echoed_us(struct drwa_flow *f, const struct segment *
 }
 
 /* As tcp_rcv_rtt_measure(): the time that a window's worth of data takes */
-static __always_inline u32 window_came_us(struct drwa_flow *f, const struct segment *s)
+static u32 window_came_us(struct drwa_flow *f, const struct segment *s)
 {
 	u32 us = 0;
 
@@ -377,7 +380,7 @@ static __always_inline u32 window_came_us(struct drwa_flow *f, const struct segm
  *
  * Return: that RTT, 0: none.
  */
-static __always_inline u32 answer(struct drwa_flow *f, const struct segment *s)
+static u32 answer(struct drwa_flow *f, const struct segment *s)
 {
 	bool syn = s->tcp.flags & TCPHDR_SYN;
 
@@ -403,13 +406,14 @@ static __always_inline u32 answer(struct drwa_flow *f, const struct segment *s)
 	return s->now_us - f->opened_us;
 }
 
-static __always_inline u32 sample_us(struct drwa_flow *f, const struct segment *s)
+static u32 sample_us(struct drwa_flow *f, const struct segment *s)
 {
 	u32 us;
 
-	if (!f->ts)
+	if (!s->ts)
 		return window_came_us(f, s);
-	if (!s->ts || s->tsecr == f->tsecr)
+	f->window_us = 0;
+	if (s->tsecr == f->tsecr)
 		return 0;
 	f->tsecr = s->tsecr;
 	us = echoed_us(f, s);
@@ -420,7 +424,7 @@ static __always_inline u32 sample_us(struct drwa_flow *f, const struct segment *
 }
 
 /* Is it next, or behind what is? Then what waited behind a hole is known, too. */
-static __always_inline bool deliver(struct drwa_flow *f, const struct segment *s)
+static bool deliver(struct drwa_flow *f, const struct segment *s)
 {
 	u32 seq = bpf_ntohl(s->tcp.seq), end = seq + s->len, acked = READ_ONCE(f->acked);
 
@@ -445,7 +449,7 @@ static __always_inline bool deliver(struct drwa_flow *f, const struct segment *s
 }
 
 /* What the header cannot carry would be rounded up at every segment. */
-static __always_inline void align(struct drwa_flow *f)
+static void align(struct drwa_flow *f)
 {
 	u32 unit = 1 << (f->scale & 15);
 
@@ -453,21 +457,21 @@ static __always_inline void align(struct drwa_flow *f)
 }
 
 /* A sender that stops sending timestamps is a new one. */
-static __always_inline void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
+static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
 			 u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
-	if (f->d.rtt_us) {
+	if (f->d.rtt_us && (s->ts || !f->d.clock)) {
 		drwa_sample(&f->d, rtt_us, owd_us);
 		return;
 	}
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
-	drwa_start(&f->d, &queue->link, s->now_us, f->next, rtt_us, owd_us, f->ts);
+	drwa_start(&f->d, &queue->link, s->now_us, f->next, rtt_us, owd_us, s->ts);
 	align(f);
 }
 
-static __always_inline void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		       struct drwa_counts *counts, const struct segment *s)
 {
 	bool sampled = f->d.samples;
@@ -482,7 +486,7 @@ static __always_inline void end_round(struct drwa_flow *f, const struct drwa_dev
 	count_round(counts, &f->d, sampled);
 }
 
-static __always_inline void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u32 len)
+static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u32 len)
 {
 	if (f->aside == DRWA_MPTCP)
 		count(&counts->mptcp, len);
@@ -490,7 +494,7 @@ static __always_inline void count_aside(struct drwa_counts *counts, const struct
 		count(&counts->is_signed, len);
 }
 
-static __always_inline void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		  struct drwa_counts *counts, const struct segment *s)
 {
 	u32 rtt_us = 0;
@@ -524,6 +528,122 @@ static __always_inline void came(struct drwa_flow *f, const struct drwa_dev *dev
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);
 }
+
+/* --- What is sent --- */
+
+/* A SYN, or a SYN ACK */
+static void open(struct __sk_buff *skb, const struct segment *s)
+{
+	u32 zero = 0, window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	struct drwa_flow *none, *f;
+
+	none = bpf_map_lookup_elem(&drwa_none, &zero);
+	if (!none || bpf_map_update_elem(&drwa_flows, &s->key, none, BPF_ANY))
+		return;
+	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
+	if (!f)
+		return;
+	f->opened_us = s->now_us;
+	f->opened_seq = bpf_ntohl(s->tcp.seq);
+	f->ifindex = skb->ifindex;
+	f->forwarded = !!skb->ingress_ifindex;
+	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
+	if (s->ts)
+		f->mss -= DRWA_TS_BYTES;
+	f->segment = min(f->mss, DRWA_MSS_DEFAULT);
+	f->scale = s->scale;
+	f->scales = s->scales;
+	f->ts = s->ts;
+	f->aside = s->aside;
+	f->edge = window;
+	if (s->tcp.flags & TCPHDR_ACK) {
+		f->passive = 1;
+		f->next = acked;
+		f->acked = acked;
+		f->edge += acked;
+	}
+}
+
+/* The least of the way to the client and back; what is more makes it grow slowly. */
+static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
+{
+	u32 us, sent = READ_ONCE(f->lan_sent);
+
+	if (sent == f->lan_done || (s32)(acked - f->lan_seq) < 0)
+		return;
+	us = s->now_us - f->lan_sent_us;
+	WRITE_ONCE(f->lan_done, sent);
+	if (!f->forwarded)
+		return;
+	if (f->lan_us && us > f->lan_us)
+		us = f->lan_us + ((us - f->lan_us) >> DRWA_LAN_SHIFT);
+	f->lan_us = us;
+}
+
+/* Sixteen of an RTT, if timestamps tick that often */
+static void mark(struct drwa_flow *f, const struct segment *s)
+{
+	u8 i = f->marked;
+	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
+	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
+
+	if (!s->ts || s->tsval == f->tsval)
+		return;
+	f->tsval = s->tsval;
+	if ((u8)(i - READ_ONCE(f->echoed)) >= DRWA_MARKS ||
+	    s->now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
+		return;
+	next->tsval = s->tsval;
+	next->at_us = s->now_us;
+	WRITE_ONCE(f->marked, i + 1);
+}
+
+/* Writes the window of @units, and its checksum. Did it? */
+static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
+{
+	__be16 window = bpf_htons(units);
+
+	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp.window,
+				    window, sizeof(window)) &&
+	       !bpf_skb_store_bytes(skb, s->at + offsetof(struct tcp, window), &window,
+				    sizeof(window), 0);
+}
+
+/* The window as it is, or as the law has it, but nothing less than what was offered. */
+static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		   struct drwa_counts *counts, bool governed)
+{
+	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
+
+	if (governed && cap) {
+		if ((s32)left > (s32)cap)
+			cap = left;
+		cap = (cap + (1 << scale) - 1) >> scale;
+		if (cap < units && write_window(skb, s, cap)) {
+			units = cap;
+			count(&counts->capped, 1);
+		}
+	}
+	if ((s32)((units << scale) - left) > 0)
+		f->edge = acked + (units << scale);
+}
+
+static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		  const struct drwa_dev *dev, struct drwa_counts *counts)
+{
+	u32 acked = bpf_ntohl(s->tcp.ack);
+
+	if ((s32)(acked - f->acked) > 0)
+		WRITE_ONCE(f->acked, acked);
+	measure_lan(f, s, acked);
+	mark(f, s);
+	offer(skb, f, s, counts, dev->lambda);
+}
+
+#pragma clang attribute pop
+
+/* --- What the kernel runs --- */
 
 SEC("tc/ingress")
 int drwa_ingress(struct __sk_buff *skb)
@@ -561,118 +681,6 @@ int drwa_ingress(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-/* --- What is sent --- */
-
-/* A SYN, or a SYN ACK */
-static __always_inline void open(struct __sk_buff *skb, const struct segment *s)
-{
-	u32 zero = 0, window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
-	struct drwa_flow *none, *f;
-
-	none = bpf_map_lookup_elem(&drwa_none, &zero);
-	if (!none || bpf_map_update_elem(&drwa_flows, &s->key, none, BPF_ANY))
-		return;
-	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
-	if (!f)
-		return;
-	f->opened_us = s->now_us;
-	f->opened_seq = bpf_ntohl(s->tcp.seq);
-	f->ifindex = skb->ifindex;
-	f->forwarded = !!skb->ingress_ifindex;
-	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
-	if (s->ts)
-		f->mss -= DRWA_TS_BYTES;
-	f->segment = min(f->mss, DRWA_MSS_DEFAULT);
-	f->scale = s->scale;
-	f->scales = s->scales;
-	f->ts = s->ts;
-	f->aside = s->aside;
-	f->edge = window;
-	if (s->tcp.flags & TCPHDR_ACK) {
-		f->passive = 1;
-		f->next = acked;
-		f->acked = acked;
-		f->edge += acked;
-	}
-}
-
-/* The least of the way to the client and back; what is more makes it grow slowly. */
-static __always_inline void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
-{
-	u32 us, sent = READ_ONCE(f->lan_sent);
-
-	if (sent == f->lan_done || (s32)(acked - f->lan_seq) < 0)
-		return;
-	us = s->now_us - f->lan_sent_us;
-	WRITE_ONCE(f->lan_done, sent);
-	if (!f->forwarded)
-		return;
-	if (f->lan_us && us > f->lan_us)
-		us = f->lan_us + ((us - f->lan_us) >> DRWA_LAN_SHIFT);
-	f->lan_us = us;
-}
-
-/* Sixteen of an RTT, if timestamps tick that often */
-static __always_inline void mark(struct drwa_flow *f, const struct segment *s)
-{
-	u8 i = f->marked;
-	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
-	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
-
-	if (!s->ts || s->tsval == f->tsval)
-		return;
-	f->tsval = s->tsval;
-	if ((u8)(i - READ_ONCE(f->echoed)) >= DRWA_MARKS ||
-	    s->now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
-		return;
-	next->tsval = s->tsval;
-	next->at_us = s->now_us;
-	WRITE_ONCE(f->marked, i + 1);
-}
-
-/* Writes the window of @units, and its checksum. Did it? */
-static __always_inline bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
-{
-	__be16 window = bpf_htons(units);
-
-	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp.window,
-				    window, sizeof(window)) &&
-	       !bpf_skb_store_bytes(skb, s->at + offsetof(struct tcp, window), &window,
-				    sizeof(window), 0);
-}
-
-/* The window as it is, or as the law has it, but nothing less than what was offered. */
-static __always_inline void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		   struct drwa_counts *counts, bool governed)
-{
-	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
-	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
-
-	if (governed && cap) {
-		if ((s32)left > (s32)cap)
-			cap = left;
-		cap = (cap + (1 << scale) - 1) >> scale;
-		if (cap < units && write_window(skb, s, cap)) {
-			units = cap;
-			count(&counts->capped, 1);
-		}
-	}
-	if ((s32)((units << scale) - left) > 0)
-		f->edge = acked + (units << scale);
-}
-
-static __always_inline void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		  const struct drwa_dev *dev, struct drwa_counts *counts)
-{
-	u32 acked = bpf_ntohl(s->tcp.ack);
-
-	if ((s32)(acked - f->acked) > 0)
-		WRITE_ONCE(f->acked, acked);
-	measure_lan(f, s, acked);
-	mark(f, s);
-	offer(skb, f, s, counts, dev->lambda);
-}
-
 SEC("tc/egress")
 int drwa_egress(struct __sk_buff *skb)
 {
@@ -697,7 +705,8 @@ int drwa_egress(struct __sk_buff *skb)
 	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
 	if (!f)
 		return TC_ACT_UNSPEC;
-	if ((s.tcp.flags & TCPHDR_ACK) && (f->answered || f->passive) && !f->aside)
+	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	    (f->answered || f->passive) && !f->aside)
 		sent(skb, f, &s, dev, counts);
 	if (s.tcp.flags & TCPHDR_FIN)
 		f->fin_sent = 1;
