@@ -69,8 +69,8 @@ def _downlink() -> Table:
         targets=TARGETS,
         elsewhere=ELSEWHERE,
         player=player,
-        subject="the default law (`drwa`), to what the target names; "
-        "[targets.py](../drwalab/targets.py)",
+        subject="the default law (`drwa`; where the target is of a client, `drwa-tc`), to what the "
+        "target names; [targets.py](../drwalab/targets.py)",
         legend="The players of each case over the links that they share with stock: goodput of "
         "stock's, mean and p95 RTT of the idle link's, each the geometric mean over the links, and "
         "the mean time to fetch an object.\n",
@@ -186,6 +186,8 @@ def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
         for p in (result["provenance"] for result in found)
         if p["patch_ids"]
     }
+    # Of a form without the series, all of them are without patches.
+    kernels = kernels or {result["provenance"]["kernel_release"] for result in found}
     return Row(
         case=case,
         verdicts=[judge(target, groups) for target in table.targets if target.case == case.name],
