@@ -458,7 +458,7 @@ static void align(struct drwa_flow *f)
 
 /* A sender that stops sending timestamps is a new one. */
 static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
-			 u32 rtt_us)
+			u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
@@ -472,7 +472,7 @@ static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const str
 }
 
 static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
-		       struct drwa_counts *counts, const struct segment *s)
+		      struct drwa_counts *counts, const struct segment *s)
 {
 	bool sampled = f->d.samples;
 
@@ -495,7 +495,7 @@ static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u
 }
 
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
-		  struct drwa_counts *counts, const struct segment *s)
+		 struct drwa_counts *counts, const struct segment *s)
 {
 	u32 rtt_us = 0;
 	bool delivered;
@@ -611,7 +611,7 @@ static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 uni
 
 /* The window as it is, or as the law has it, but nothing less than what was offered. */
 static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		   struct drwa_counts *counts, bool governed)
+		  struct drwa_counts *counts, bool governed)
 {
 	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
 	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
@@ -630,7 +630,7 @@ static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segme
 }
 
 static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		  const struct drwa_dev *dev, struct drwa_counts *counts)
+		 const struct drwa_dev *dev, struct drwa_counts *counts)
 {
 	u32 acked = bpf_ntohl(s->tcp.ack);
 
