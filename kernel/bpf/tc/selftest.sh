@@ -77,8 +77,8 @@ counted() { # key of cell0 in the loader's status
 
 bad_checksums() {
 	for space in $server $phone $gateway; do
-		on $space awk '/^Tcp:/ && !at { for (i = 1; i <= NF; i++) if ($i == "InCsumErrors") at = i
-			next } /^Tcp:/ { print $at }' /proc/net/snmp
+		# The last column of the line of values
+		on $space sed -n '/^Tcp: [0-9]/s/.* //p' /proc/net/snmp
 	done | grep -vx 0
 }
 
@@ -180,7 +180,7 @@ storm() {
 }
 
 echo "TAP version 13"
-needs "$loader" awk
+needs "$loader"
 [ ! -e $pins/drwa ] || quit "DRWA is in use here: drwa-bpf detach"
 trap leave EXIT
 trap 'exit 1' HUP INT TERM

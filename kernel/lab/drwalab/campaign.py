@@ -646,6 +646,9 @@ def campaign(
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
             mine = _law(case.specs) if form else case.specs
+            if not mine:
+                # What the law does not govern, no form of it can equal.
+                continue
             print(f"{case.name}: {len(mine)} runs", file=sys.stderr, flush=True)
             found = pool.run_specs(mine, reuse=True, builds=builds, beside_idle=not form)
             if form:
