@@ -47,7 +47,7 @@ def bpf() -> None:
 
 
 def run(built: Path, script: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
-    command = ["unshare", "--net", "--mount", "sh", "-c", PRELUDE + script]
+    command = ["unshare", "--net", "--mount", "--pid", "--kill-child", "sh", "-c", PRELUDE + script]
     return subprocess.run(
         command,
         capture_output=True,
