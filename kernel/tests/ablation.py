@@ -128,6 +128,9 @@ MECHANISMS: dict[str, Edits] = {
             "	if (!d->clock)\n		owd_us = 0;\n",
         ),
     ),
+    "without a clock no window beside an upload": (
+        ("	if (!d->clock && READ_ONCE(l->upload)) {", "	if (0) {"),
+    ),
     "START's end at the target": (
         ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),
     ),

@@ -705,7 +705,7 @@ static void space_adjust(struct model *m, struct flow *f)
 	f->d.lambda = f->c.lambda;
 	drwa_round(&f->d, l, law_clock(m->now_us), f->rcv_nxt * MSS, MSS);
 	if (drwa_count_due(&f->d, l, law_clock(m->now_us)))
-		drwa_count(l, law_clock(m->now_us), f->d.rtt_us, m->arrived[f->c.queue]);
+		drwa_count(l, law_clock(m->now_us), f->d.rtt_us, m->arrived[f->c.queue], 0);
 	f->d.wnd = (f->d.wnd + (1 << WSCALE) - 1) >> WSCALE << WSCALE;
 }
 

@@ -58,6 +58,7 @@ struct tcp_drwa_queue {
 	u32 due_us;
 	u32 due_rtt_us;
 	u32 came;
+	u32 sent;
 	struct list_head devs;
 	struct list_head node;
 	struct rcu_head rcu;
@@ -67,8 +68,9 @@ struct tcp_drwa_queue {
  * struct tcp_drwa_dev - an interface with a knob that was turned
  * @lambda:	target in hundredths, 0: off
  * @rivals:	whether traffic that nobody governs may be a rival's
- * @counted:	whether @rx_bytes is known
+ * @counted:	whether @rx_bytes and @tx_bytes are known
  * @rx_bytes:	its statistics' when the queue's bytes were last counted
+ * @tx_bytes:	the same, without those of ACKs
  * @queue:	where its packets wait
  * @node:	in the list of the queue's interfaces
  * @stats:	what was counted since then
@@ -80,6 +82,7 @@ struct tcp_drwa_dev {
 	bool rivals;
 	bool counted;
 	u64 rx_bytes;
+	u64 tx_bytes;
 	struct tcp_drwa_queue __rcu *queue;
 	struct list_head node;
 	struct tcp_drwa_stats __percpu *stats;

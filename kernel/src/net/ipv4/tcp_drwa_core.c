@@ -32,8 +32,9 @@
  *
  * q is the standing queue: the luckiest segment met it, too. Without timestamps,
  * or when they are no clock that ticks once a millisecond, the RTT stands in for the
- * OWD. Such a clock shows by itself: the delay rises by more than the RTT is, or falls
- * by more than it was.
+ * OWD, and the law lets go while the phone sends: an upload's queue is in the RTT, too.
+ * Such a clock shows by itself: the delay rises by more than the RTT is, or falls by
+ * more than it was.
  *
  *	        q > target                       every 4 s and 16 paths, or sooner
  *	START -------------> HOLD -------------------------------------> DRAIN
@@ -125,6 +126,9 @@
 /* Of all that came, in 255ths: a quarter makes a rival, and headers are 52 of 1500. */
 #define DRWA_RIVAL_PART		(U8_MAX / 4)
 #define DRWA_HEADERS_PART	(U8_MAX / 16)
+
+/* More than 1/64 of what came makes an upload; calls and requests are less. */
+#define DRWA_UPLOAD_SHIFT	6
 
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
@@ -518,6 +522,13 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 {
 	u32 wnd, last_rate = d->rate;
 
+	/* Nothing tells the queue of an upload from ours. */
+	if (!d->clock && READ_ONCE(l->upload)) {
+		d->rtt_us = d->least_us;
+		delay_mistrust(d, r->now_us);
+		d->wnd = 0;
+		return;
+	}
 	delay_look(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
@@ -581,8 +592,9 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
  * @now_us:	local clock, us
  * @rtt_us:	RTT of the connection for which drwa_count_due() was true, us
  * @all:	bytes that came over the link so far, whosever they are; wraps
+ * @sent:	bytes that went up so far, without those of ACKs; wraps
  */
-void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
+void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 {
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
 	u32 governed = READ_ONCE(l->governed), came = all - READ_ONCE(l->all);
@@ -595,5 +607,7 @@ void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
+	WRITE_ONCE(l->upload, sent - READ_ONCE(l->sent) > came >> DRWA_UPLOAD_SHIFT);
+	WRITE_ONCE(l->sent, sent);
 	WRITE_ONCE(l->governed, 0);
 }

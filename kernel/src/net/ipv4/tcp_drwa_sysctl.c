@@ -147,37 +147,54 @@ static bool tcp_drwa_is_tunnel(const struct net_device *netdev)
 	}
 }
 
-/* Bytes that came through an interface since it was last asked. It has its statistics
+/* An ACK over IPv6, with timestamps, in Ethernet */
+#define TCP_DRWA_ACK_BYTES	86
+
+struct tcp_drwa_bytes {
+	u64 came;
+	u64 sent;	/* without those of ACKs */
+};
+
+static u64 tcp_drwa_sent(const struct rtnl_link_stats64 *stats)
+{
+	u64 acks = stats->tx_packets * TCP_DRWA_ACK_BYTES;
+
+	return stats->tx_bytes > acks ? stats->tx_bytes - acks : 0;
+}
+
+/* Bytes that went through an interface since it was last asked. It has its statistics
  * until after it left the list, which the caller's lock keeps it in.
  */
-static u64 tcp_drwa_dev_came(struct tcp_drwa_dev *dev)
+static void tcp_drwa_dev_add(struct tcp_drwa_dev *dev, struct tcp_drwa_bytes *sum)
 {
-	u64 before = dev->rx_bytes, came = 0;
 	struct rtnl_link_stats64 stats;
+	u64 sent;
 
 	rcu_read_lock();
 	dev_get_stats(dev->netdev, &stats);
 	rcu_read_unlock();
-	if (dev->counted && stats.rx_bytes > before)
-		came = stats.rx_bytes - before;
+	sent = tcp_drwa_sent(&stats);
+	if (dev->counted && stats.rx_bytes > dev->rx_bytes)
+		sum->came += stats.rx_bytes - dev->rx_bytes;
+	if (dev->counted && sent > dev->tx_bytes)
+		sum->sent += sent - dev->tx_bytes;
 	dev->rx_bytes = stats.rx_bytes;
+	dev->tx_bytes = sent;
 	dev->counted = true;
-	return came;
 }
 
 /* The same of a queue; what came through a tunnel came through something else before. */
-static u64 tcp_drwa_came(struct tcp_drwa_queue *queue)
+static struct tcp_drwa_bytes tcp_drwa_queue_bytes(struct tcp_drwa_queue *queue)
 {
-	u64 came, links = 0, tunnels = 0;
+	struct tcp_drwa_bytes links = {}, tunnels = {};
 	struct tcp_drwa_dev *dev;
 	bool linked = false;
 
 	list_for_each_entry(dev, &queue->devs, node) {
-		came = tcp_drwa_dev_came(dev);
 		if (tcp_drwa_is_tunnel(dev->netdev)) {
-			tunnels += came;
+			tcp_drwa_dev_add(dev, &tunnels);
 		} else {
-			links += came;
+			tcp_drwa_dev_add(dev, &links);
 			linked = true;
 		}
 	}
@@ -200,13 +217,16 @@ static void tcp_drwa_count_queue(struct tcp_drwa_queue *queue)
 {
 	struct drwa d = { .rtt_us = xchg(&queue->due_rtt_us, 0) };
 	u32 now_us = READ_ONCE(queue->due_us);
+	struct tcp_drwa_bytes bytes;
 
 	/* The round that asked may not have known of the last count. */
-	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us) ||
-	    !tcp_drwa_has_rivals(queue))
+	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us))
 		return;
-	queue->came += tcp_drwa_came(queue);
-	drwa_count(&queue->link, now_us, d.rtt_us, queue->came);
+	bytes = tcp_drwa_queue_bytes(queue);
+	queue->came += tcp_drwa_has_rivals(queue) ? bytes.came :
+						    READ_ONCE(queue->link.governed);
+	queue->sent += bytes.sent;
+	drwa_count(&queue->link, now_us, d.rtt_us, queue->came, queue->sent);
 }
 
 static void tcp_drwa_count(struct work_struct *work)
@@ -226,8 +246,7 @@ static void tcp_drwa_count_soon(struct tcp_drwa_dev *dev, const struct drwa *d, 
 {
 	struct tcp_drwa_queue *queue = rcu_dereference(dev->queue);
 
-	if (!READ_ONCE(dev->rivals) || d->law != DRWA_LAW_DELAY ||
-	    !drwa_count_due(d, &queue->link, now_us))
+	if (d->law != DRWA_LAW_DELAY || !drwa_count_due(d, &queue->link, now_us))
 		return;
 	WRITE_ONCE(queue->due_us, now_us);
 	/* Pairs with xchg() in tcp_drwa_count_queue(), which reads due_us after it. */
