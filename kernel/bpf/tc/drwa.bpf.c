@@ -77,6 +77,9 @@
 /* The way to the client and back grows by a sixteenth of what it seems to. */
 #define DRWA_LAN_SHIFT		4
 
+/* An ACK over IPv6, with timestamps */
+#define DRWA_ACK_BYTES		72
+
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
@@ -481,7 +484,7 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 	f->d.lambda = dev->lambda;
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
 	if (drwa_count_due(&f->d, &queue->link, s->now_us))
-		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came);
+		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came, queue->sent);
 	align(f);
 	count_round(counts, &f->d, sampled);
 }
@@ -530,6 +533,16 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 }
 
 /* --- What is sent --- */
+
+/* An upload is what is more than ACKs. */
+static void count_sent(struct drwa_counts *counts, struct drwa_queue *queue, u32 bytes)
+{
+	if (bytes <= DRWA_ACK_BYTES)
+		return;
+	count(&counts->sent, bytes - DRWA_ACK_BYTES);
+	if (counts->sent > queue->sent)
+		queue->sent = counts->sent;
+}
 
 /* A SYN, or a SYN ACK */
 static void open(struct __sk_buff *skb, const struct segment *s)
@@ -686,6 +699,7 @@ int drwa_egress(struct __sk_buff *skb)
 {
 	u32 ifindex = skb->ifindex, slot;
 	struct drwa_counts *counts;
+	struct drwa_queue *queue;
 	struct drwa_flow *f;
 	struct drwa_dev *dev;
 	struct segment s;
@@ -695,7 +709,12 @@ int drwa_egress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	slot = dev->slot;
 	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
-	if (!counts || !parse(skb, dev->l2, &s, true))
+	slot = dev->queue;
+	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	if (!counts || !queue)
+		return TC_ACT_UNSPEC;
+	count_sent(counts, queue, skb->len - dev->l2);
+	if (!parse(skb, dev->l2, &s, true))
 		return TC_ACT_UNSPEC;
 	if (s.tcp.flags & TCPHDR_SYN) {
 		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
