@@ -74,8 +74,8 @@
 /* Options of a SYN are ten at most on the systems that are known, NOPs included. */
 #define DRWA_OPTIONS		12
 
-/* The way to the client and back grows by a sixteenth of what it seems to. */
-#define DRWA_LAN_SHIFT		4
+/* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
+#define DRWA_LAN_SHIFT		3
 
 /* An ACK over IPv6, with timestamps */
 #define DRWA_ACK_BYTES		72
@@ -577,7 +577,9 @@ static void open(struct __sk_buff *skb, const struct segment *s)
 	}
 }
 
-/* The least of the way to the client and back; what is more makes it grow slowly. */
+/* The mean of the way to the client and back, for the sender waits for all of it: a least one
+ * would leave out what a busy Wi-Fi adds.
+ */
 static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
 {
 	u32 us, sent = READ_ONCE(f->lan_sent);
@@ -588,9 +590,7 @@ static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
 	WRITE_ONCE(f->lan_done, sent);
 	if (!f->forwarded)
 		return;
-	if (f->lan_us && us > f->lan_us)
-		us = f->lan_us + ((us - f->lan_us) >> DRWA_LAN_SHIFT);
-	f->lan_us = us;
+	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
 }
 
 /* Sixteen of an RTT, if timestamps tick that often */
