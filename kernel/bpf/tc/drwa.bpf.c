@@ -99,9 +99,6 @@ DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
 /* Whose interfaces the numbers are, by inode: their owner asks for that. */
 DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
 
-/* Zeroes, which a new flow begins with: they have no room on the stack. */
-DRWA_MAP(drwa_none, ARRAY, u32, struct drwa_flow, 1);
-
 struct ipv4 {
 	u8	version_words;
 	u8	tos;
@@ -547,11 +544,13 @@ static void count_sent(struct drwa_counts *counts, struct drwa_queue *queue, u32
 /* A SYN, or a SYN ACK */
 static void open(struct __sk_buff *skb, const struct segment *s)
 {
-	u32 zero = 0, window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
-	struct drwa_flow *none, *f;
+	u32 window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	/* Before 4.18, what a map is given comes from the stack. */
+	struct drwa_flow none, *f;
 
-	none = bpf_map_lookup_elem(&drwa_none, &zero);
-	if (!none || bpf_map_update_elem(&drwa_flows, &s->key, none, BPF_ANY))
+	/* Its padding, too */
+	__builtin_memset(&none, 0, sizeof(none));
+	if (bpf_map_update_elem(&drwa_flows, &s->key, &none, BPF_ANY))
 		return;
 	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
 	if (!f)

@@ -188,7 +188,11 @@ network || quit "cannot make name spaces with veth and netem"
 said=$(attach)
 case $? in
 0) ;;
-77) quit "$said" ;;
+77)
+	# The verifier's last words
+	DRWA_VERBOSE=1 attach 2>&1 | tail -n 12 | sed 's/^/# /'
+	quit "$said"
+	;;
 *)
 	echo "Bail out! $said"
 	exit 1
