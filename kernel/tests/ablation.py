@@ -116,7 +116,7 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "a rival's end by the count": (
-        ("	if (READ_ONCE(l->others) > DRWA_HEADERS_PART)\n", "	if (d->rival)\n"),
+        ("	if (READ_ONCE(l->others) > DRWA_NOBODY_PART)\n", "	if (d->rival)\n"),
     ),
     "counts that are too old": (
         ("	if (elapsed_us / 2 > max(", "	if (0 && elapsed_us / 2 > max("),

@@ -111,11 +111,11 @@ static_assert(sizeof(struct drwa) <= 56);
  * @silence_us:	mean of the longest silence of a round
  * @silence_set_us: when that was set
  * @counted_us:	when the bytes were last compared
- * @all:	bytes that had come by then, whosever they are
- * @sent:	bytes that had gone up by then, without those of ACKs
+ * @all:	bytes beyond headers that had come by then, whosever they are
+ * @sent:	such bytes that had gone up by then
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
- * @upload:	the phone sent more than ACKs then
+ * @upload:	more than ACKs and requests went up then
  *
  * Written without a lock. A lost update costs a round, one of @governed the count of a
  * second.

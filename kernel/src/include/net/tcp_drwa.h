@@ -64,13 +64,18 @@ struct tcp_drwa_queue {
 	struct rcu_head rcu;
 };
 
+struct tcp_drwa_traffic {
+	u64 bytes;
+	u64 packets;
+};
+
 /**
  * struct tcp_drwa_dev - an interface with a knob that was turned
  * @lambda:	target in hundredths, 0: off
  * @rivals:	whether traffic that nobody governs may be a rival's
- * @counted:	whether @rx_bytes and @tx_bytes are known
- * @rx_bytes:	its statistics' when the queue's bytes were last counted
- * @tx_bytes:	the same, without those of ACKs
+ * @counted:	whether @rx and @tx are known
+ * @rx:		what had come when the queue's bytes were last counted
+ * @tx:		what had gone up by then
  * @queue:	where its packets wait
  * @node:	in the list of the queue's interfaces
  * @stats:	what was counted since then
@@ -81,8 +86,8 @@ struct tcp_drwa_dev {
 	int lambda;
 	bool rivals;
 	bool counted;
-	u64 rx_bytes;
-	u64 tx_bytes;
+	struct tcp_drwa_traffic rx;
+	struct tcp_drwa_traffic tx;
 	struct tcp_drwa_queue __rcu *queue;
 	struct list_head node;
 	struct tcp_drwa_stats __percpu *stats;

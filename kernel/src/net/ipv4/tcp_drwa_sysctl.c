@@ -147,39 +147,44 @@ static bool tcp_drwa_is_tunnel(const struct net_device *netdev)
 	}
 }
 
-/* An ACK over IPv6, with timestamps, in Ethernet */
-#define TCP_DRWA_ACK_BYTES	86
+/* Of TCP over IPv6 with timestamps, in Ethernet. What is no more than that, ACKs and
+ * pings, fills no queue, whatever part it is of a slow link's bytes.
+ */
+#define TCP_DRWA_HEADER_BYTES	86
 
+/* Bytes beyond headers */
 struct tcp_drwa_bytes {
 	u64 came;
-	u64 sent;	/* without those of ACKs */
+	u64 sent;
 };
 
-static u64 tcp_drwa_sent(const struct rtnl_link_stats64 *stats)
+/* Such bytes since @last, which is brought up to date */
+static u64 tcp_drwa_since(struct tcp_drwa_traffic *last, u64 bytes, u64 packets)
 {
-	u64 acks = stats->tx_packets * TCP_DRWA_ACK_BYTES;
+	u64 headers = (packets - last->packets) * TCP_DRWA_HEADER_BYTES;
+	u64 all = bytes > last->bytes ? bytes - last->bytes : 0;
 
-	return stats->tx_bytes > acks ? stats->tx_bytes - acks : 0;
+	*last = (struct tcp_drwa_traffic){ .bytes = bytes, .packets = packets };
+	return all > headers ? all - headers : 0;
 }
 
-/* Bytes that went through an interface since it was last asked. It has its statistics
- * until after it left the list, which the caller's lock keeps it in.
+/* What went through an interface since it was last asked. It has its statistics until
+ * after it left the list, which the caller's lock keeps it in.
  */
 static void tcp_drwa_dev_add(struct tcp_drwa_dev *dev, struct tcp_drwa_bytes *sum)
 {
 	struct rtnl_link_stats64 stats;
-	u64 sent;
+	u64 came, sent;
 
 	rcu_read_lock();
 	dev_get_stats(dev->netdev, &stats);
 	rcu_read_unlock();
-	sent = tcp_drwa_sent(&stats);
-	if (dev->counted && stats.rx_bytes > dev->rx_bytes)
-		sum->came += stats.rx_bytes - dev->rx_bytes;
-	if (dev->counted && sent > dev->tx_bytes)
-		sum->sent += sent - dev->tx_bytes;
-	dev->rx_bytes = stats.rx_bytes;
-	dev->tx_bytes = sent;
+	came = tcp_drwa_since(&dev->rx, stats.rx_bytes, stats.rx_packets);
+	sent = tcp_drwa_since(&dev->tx, stats.tx_bytes, stats.tx_packets);
+	if (dev->counted) {
+		sum->came += came;
+		sum->sent += sent;
+	}
 	dev->counted = true;
 }
 

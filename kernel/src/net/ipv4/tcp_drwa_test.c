@@ -31,6 +31,7 @@ static netdev_tx_t test_dev_xmit(struct sk_buff *skb, struct net_device *dev)
 /* What the interface counts itself */
 struct test_dev {
 	u64 rx_bytes;
+	u64 rx_packets;
 	u64 tx_bytes;
 	u64 tx_packets;
 };
@@ -40,6 +41,14 @@ static u64 *test_rx_bytes(struct net_device *dev)
 	struct test_dev *priv = netdev_priv(dev);
 
 	return &priv->rx_bytes;
+}
+
+static void test_ping(struct net_device *dev, u32 packets)
+{
+	struct test_dev *priv = netdev_priv(dev);
+
+	priv->rx_packets += packets;
+	priv->rx_bytes += packets * 98;
 }
 
 static void test_send(struct net_device *dev, u32 packets, u32 bytes)
@@ -55,6 +64,7 @@ static void test_dev_stats(struct net_device *dev, struct rtnl_link_stats64 *sta
 	const struct test_dev *priv = netdev_priv(dev);
 
 	stats->rx_bytes = READ_ONCE(priv->rx_bytes);
+	stats->rx_packets = READ_ONCE(priv->rx_packets);
 	stats->tx_bytes = READ_ONCE(priv->tx_bytes);
 	stats->tx_packets = READ_ONCE(priv->tx_packets);
 }
@@ -817,6 +827,22 @@ static void tcp_drwa_counts(struct kunit *test)
 	KUNIT_EXPECT_LE(test, test_others(tp, dev, dev, 0), 16);
 }
 
+/* Pings are no rival, however many bytes they are on a slow link. */
+static void tcp_drwa_counts_no_pings(struct kunit *test)
+{
+	struct net_device *dev = test->priv;
+	struct tcp_sock *tp = test_sock(test, dev);
+	u32 cwnd = 10 * TEST_MSS;
+	int i, most = 0;
+
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	for (i = 0; i < 60; i++) {
+		test_ping(dev, cwnd / 98);
+		most = max(most, test_others_round(tp, dev, dev, 0, &cwnd));
+	}
+	KUNIT_EXPECT_LE(test, most, 48);
+}
+
 /* What the phone sends beyond ACKs is an upload, over any interface of the queue. */
 static void tcp_drwa_counts_uploads(struct kunit *test)
 {
@@ -993,6 +1019,7 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_clock_goes),
 	KUNIT_CASE(tcp_drwa_limits_come_back),
 	KUNIT_CASE(tcp_drwa_counts),
+	KUNIT_CASE(tcp_drwa_counts_no_pings),
 	KUNIT_CASE(tcp_drwa_counts_uploads),
 	KUNIT_CASE(tcp_drwa_counts_tunnels_once),
 	KUNIT_CASE(tcp_drwa_rivals),
