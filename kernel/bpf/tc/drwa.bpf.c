@@ -77,8 +77,10 @@
 /* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
 #define DRWA_LAN_SHIFT		3
 
-/* An ACK over IPv6, with timestamps */
-#define DRWA_ACK_BYTES		72
+/* Of TCP over IPv6 with timestamps. What is no more than that, ACKs and pings, fills no
+ * queue, whatever part it is of a slow link's bytes.
+ */
+#define DRWA_HEADER_BYTES	72
 
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
@@ -287,6 +289,11 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 static void count(u64 *counter, u64 n)
 {
 	__sync_fetch_and_add(counter, n);
+}
+
+static u32 beyond_headers(u32 bytes)
+{
+	return bytes - min(bytes, DRWA_HEADER_BYTES);
 }
 
 /* The bin of @us; no branches, each of which the verifier would follow both ways */
@@ -531,16 +538,6 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 
 /* --- What is sent --- */
 
-/* An upload is what is more than ACKs. */
-static void count_sent(struct drwa_counts *counts, struct drwa_queue *queue, u32 bytes)
-{
-	if (bytes <= DRWA_ACK_BYTES)
-		return;
-	count(&counts->sent, bytes - DRWA_ACK_BYTES);
-	if (counts->sent > queue->sent)
-		queue->sent = counts->sent;
-}
-
 /* A SYN, or a SYN ACK */
 static void open(struct __sk_buff *skb, const struct segment *s)
 {
@@ -678,7 +675,7 @@ int drwa_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	/* Whosever the packet is, it was in the queue. */
 	bytes = skb->len - dev->l2;
-	count(&counts->came, bytes);
+	count(&counts->came, beyond_headers(bytes));
 	if (counts->came > queue->came)
 		queue->came = counts->came;
 	if (!parse(skb, dev->l2, &s, false)) {
@@ -712,7 +709,9 @@ int drwa_egress(struct __sk_buff *skb)
 	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
 	if (!counts || !queue)
 		return TC_ACT_UNSPEC;
-	count_sent(counts, queue, skb->len - dev->l2);
+	count(&counts->sent, beyond_headers(skb->len - dev->l2));
+	if (counts->sent > queue->sent)
+		queue->sent = counts->sent;
 	if (!parse(skb, dev->l2, &s, true))
 		return TC_ACT_UNSPEC;
 	if (s.tcp.flags & TCPHDR_SYN) {
