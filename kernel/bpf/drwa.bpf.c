@@ -497,7 +497,7 @@ static __always_inline bool end_round(struct bpf_sock_ops *ops, struct drwa_sock
 	s->d.lambda = dev->lambda;
 	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss);
 	if (drwa_count_due(&s->d, &queue->link, over_us))
-		drwa_count(&queue->link, over_us, s->d.rtt_us, queue->came);
+		drwa_count(&queue->link, over_us, s->d.rtt_us, queue->came, 0);
 	align(s);
 	stats = stats_of(ifindex);
 	if (stats)

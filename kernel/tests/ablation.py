@@ -116,7 +116,7 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "a rival's end by the count": (
-        ("	if (READ_ONCE(l->others) > DRWA_HEADERS_PART)\n", "	if (d->rival)\n"),
+        ("	if (READ_ONCE(l->others) > DRWA_NOBODY_PART)\n", "	if (d->rival)\n"),
     ),
     "counts that are too old": (
         ("	if (elapsed_us / 2 > max(", "	if (0 && elapsed_us / 2 > max("),
@@ -127,6 +127,9 @@ MECHANISMS: dict[str, Edits] = {
             "	if (!d->clock)\n		owd_us = rtt_us;\n",
             "	if (!d->clock)\n		owd_us = 0;\n",
         ),
+    ),
+    "without a clock no window beside an upload": (
+        ("	if (!d->clock && READ_ONCE(l->upload)) {", "	if (0) {"),
     ),
     "START's end at the target": (
         ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),

@@ -61,10 +61,10 @@ static void cost_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_
 	CALLGRIND_DUMP_STATS_AT(name);
 }
 
-static void cost_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
+static void cost_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 {
 	CALLGRIND_ZERO_STATS;
-	drwa_count(l, now_us, rtt_us, all);
+	drwa_count(l, now_us, rtt_us, all, sent);
 	CALLGRIND_DUMP_STATS_AT("count");
 }
 

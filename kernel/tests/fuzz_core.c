@@ -86,6 +86,8 @@ struct world {
 	struct drwa_link link;
 	/* Bytes that came over it, whosever they are */
 	u32 came;
+	/* Bytes that the phone sent, without those of ACKs */
+	u32 sent;
 	struct connection connection[CONNECTIONS];
 };
 
@@ -130,8 +132,10 @@ static void check_state(const struct connection *c, u32 least_wnd)
 	const struct drwa *d = &c->d;
 
 	if (!d->wnd) {
-		/* Nothing is known: no sample came, or no round of the classic law. */
-		check(!d->rtt_us || d->law == DRWA_LAW_CLASSIC);
+		/* Nothing is known: no sample came, no round of the classic law, or an upload's
+		 * queue is in the RTT.
+		 */
+		check(!d->rtt_us || d->law == DRWA_LAW_CLASSIC || !d->clock);
 		return;
 	}
 	check(d->wnd >= least_wnd);
@@ -171,7 +175,7 @@ static void data_recv(struct world *w, struct connection *c)
 	c->d.lambda = c->lambda;
 	drwa_round(&c->d, &w->link, w->now_us, c->rcv_nxt, c->mss);
 	if (drwa_count_due(&c->d, &w->link, w->now_us)) {
-		drwa_count(&w->link, w->now_us, c->d.rtt_us, w->came);
+		drwa_count(&w->link, w->now_us, c->d.rtt_us, w->came, w->sent);
 		check(!drwa_count_due(&c->d, &w->link, w->now_us));
 	}
 	check(c->d.lambda == c->lambda);
@@ -258,9 +262,11 @@ static void take_link(struct story *s, struct world *w)
 	u8 which = take_byte(s);
 	u32 number = take_number(s), i;
 
-	i = which % (ARRAY_SIZE(words) + 2);
+	i = which % (ARRAY_SIZE(words) + 3);
 	if (i == ARRAY_SIZE(words)) {
 		w->link.others = (u8)number;
+	} else if (i == ARRAY_SIZE(words) + 1) {
+		w->sent += number;
 	} else if (i > ARRAY_SIZE(words)) {
 		w->came += number;
 	} else {

@@ -36,6 +36,8 @@ class Link:
         self.memory = ctypes.create_string_buffer(library().link_size())
         # Bytes that came over it, whosever they are, and whether anybody counts them
         self.came = U32 - 1_000_000
+        # Bytes of uploads
+        self.sent = 0
         self.counts = True
 
     @property
@@ -130,5 +132,6 @@ class Law:
         library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
         if self.link.counts and library().count_due(self.memory, self.link.memory, now_us):
             came = self.link.came % U32
-            library().drwa_count(self.link.memory, now_us, self.rtt_us, came)
+            sent = self.link.sent % U32
+            library().drwa_count(self.link.memory, now_us, self.rtt_us, came, sent)
         return self.wnd

@@ -24,6 +24,7 @@
 #define MSS		1448
 #define WIRE_BYTES	1500
 #define PROBE_BYTES	98
+#define HEADER_BYTES	86
 #define ACK_BYTES	60
 #define INIT_CWND	10
 /* What a SYN can offer (RFC 7323, 2.2), and the unit of what comes after it. */
@@ -162,7 +163,7 @@ struct model {
 	struct flow *flows;
 	u32 flow_count;
 	struct drwa_link links[MAX_QUEUES];
-	u32 arrived[MAX_QUEUES];	/* bytes, of all packets */
+	u32 arrived[MAX_QUEUES];	/* bytes beyond headers */
 	struct flow_result *results;
 	s64 probe_every_us, probe_rtt_us;
 	double *probe_sent_s, *probe_rtt_s;
@@ -705,7 +706,7 @@ static void space_adjust(struct model *m, struct flow *f)
 	f->d.lambda = f->c.lambda;
 	drwa_round(&f->d, l, law_clock(m->now_us), f->rcv_nxt * MSS, MSS);
 	if (drwa_count_due(&f->d, l, law_clock(m->now_us)))
-		drwa_count(l, law_clock(m->now_us), f->d.rtt_us, m->arrived[f->c.queue]);
+		drwa_count(l, law_clock(m->now_us), f->d.rtt_us, m->arrived[f->c.queue], 0);
 	f->d.wnd = (f->d.wnd + (1 << WSCALE) - 1) >> WSCALE << WSCALE;
 }
 
@@ -853,7 +854,7 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 		m->serving = false;
 		break;
 	case AT_PHONE:
-		m->arrived[f->c.counted] += e->p.bytes;
+		m->arrived[f->c.counted] += max(e->p.bytes, HEADER_BYTES) - HEADER_BYTES;
 		if (!f->c.forged)
 			phone_takes(m, e);
 		else if (e->p.forgery)

@@ -13,7 +13,7 @@ FIRST_WINDOW = 65_535
 def test_states_are_small() -> None:
     """A connection's is part of each socket; a link's is in a BPF map's value."""
     assert library().state_size() <= 56
-    assert library().link_size() == 48
+    assert library().link_size() == 52
 
 
 def pipe(law: Law, rate_bps: float, base_us: int, seconds: float) -> list[int]:
@@ -548,6 +548,25 @@ def test_without_timestamps_the_rtt_is_the_delay() -> None:
     rtts = pipe(law, 10e6, 100_000, 60)
     assert not law.clock
     tail = sorted(rtts[len(rtts) // 2 :])
+    assert tail[len(tail) // 2] == pytest.approx(150_000, rel=0.05)
+
+
+@pytest.mark.parametrize("stamps", [True, False])
+@pytest.mark.parametrize(("part", "upload"), [(1 / 128, False), (1 / 32, True)])
+def test_without_timestamps_there_is_no_window_beside_an_upload(
+    stamps: bool, part: float, upload: bool
+) -> None:
+    """It lasts as long as the upload, and the queue that the sender built is found."""
+    law = Law(DELAY, 150)
+    law.stamps = stamps
+    pipe(law, 10e6, 100_000, 20)
+    windows = set()
+    for _ in range(40):
+        law.link.sent += int(125_000 * part)
+        windows.add(rounds_of(law, 300_000, 12345, 125_000) > 0)
+    assert windows == ({True, False} if upload and not stamps else {True})
+    assert (law.wnd == 0) == (upload and not stamps)
+    tail = sorted(pipe(law, 10e6, 100_000, 60)[-100:])
     assert tail[len(tail) // 2] == pytest.approx(150_000, rel=0.05)
 
 

@@ -410,12 +410,19 @@ def test_any_radio_that_serves_in_bursts() -> None:
 
 def test_silences_of_several_connections_are_the_links() -> None:
     """Five over a radio of bursts keep its goodput, and no longer queue than one each."""
-    times = np.array(burstlink.opportunities("bursts:1/5ms-15ms/30ms-60ms/20mbit", 60), np.uint32)
-    link = Link(opportunities_ms=times, buffer_bytes=6_000_000)
-    one, five = (model.run(link, [Flow(0.03)] * count, 60, 10) for count in (1, 5))
-    assert five.goodput_mbps.sum() > 0.98 * one.goodput_mbps[0]
-    assert jain(five.goodput_mbps) > 0.9
-    assert five.p95_s(10) < 1.5 * one.p95_s(10)
+    fair = []
+    for seed in range(1, 7):
+        word = f"bursts:{seed}/5ms-15ms/30ms-60ms/20mbit"
+        link = Link(
+            opportunities_ms=np.array(burstlink.opportunities(word, 60), np.uint32),
+            buffer_bytes=6_000_000,
+        )
+        one, five = (model.run(link, [Flow(0.03)] * count, 60, 10) for count in (1, 5))
+        assert five.goodput_mbps.sum() > 0.98 * one.goodput_mbps[0]
+        assert five.p95_s(10) < 1.5 * one.p95_s(10)
+        fair.append(jain(five.goodput_mbps))
+    # A connection's rounds meet few bursts, so its part of one minute is luck.
+    assert np.mean(fair) > 0.8
 
 
 @pytest.mark.parametrize("base_s", [0.01, 0.02, 0.05])

@@ -2,7 +2,8 @@
 /* drwa-bpf: DRWA's tc programs on a Linux machine, no reboot and no patch
  *
  * Programs and maps lie pinned in one folder of the BPF file system, for all interfaces.
- * A folder of another name becomes that one when it is whole. An interface is first
+ * A folder of another name becomes that one when it is whole. Commands that change
+ * something wait for each other. An interface is first
  * entered with lambda 0, then it gets its filters, then its lambda: an attach that does
  * not come to its end leaves nothing that does anything, and the next command finds it.
  */
@@ -11,6 +12,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <getopt.h>
 #include <linux/magic.h>
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
@@ -48,6 +51,7 @@ typedef __u64 u64;
 
 #define BPFFS	"/sys/fs/bpf"
 #define PINS	BPFFS "/drwa"
+#define UNFINISHED	BPFFS "/drwa-unfinished"
 
 #define ETHERNET_BYTES	14
 #define FILTER_HANDLE	1
@@ -197,24 +201,15 @@ static void unpin(const char *folder)
 	rmdir(folder);
 }
 
-/* What attaches that were killed have left */
-static void unpin_unfinished(void)
+/* Waits for other commands, and takes away what those that were killed have left. */
+static void begin_changes(void)
 {
-	struct dirent *each;
-	DIR *dir = opendir(BPFFS);
-	char path[512];
+	int fd = open(BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!dir)
-		return;
-	while ((each = readdir(dir))) {
-		long pid = strncmp(each->d_name, "drwa-", 5) ? 0 : atol(each->d_name + 5);
-
-		if (pid <= 0 || !kill(pid, 0))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", BPFFS, each->d_name);
-		unpin(path);
-	}
-	closedir(dir);
+	/* For as long as this process lives */
+	if (fd < 0 || flock(fd, LOCK_EX))
+		die(FAILED, "cannot lock %s: %s", BPFFS, strerror(errno));
+	unpin(UNFINISHED);
 }
 
 static int open_pin(const char *name)
@@ -526,11 +521,8 @@ static void forget(const struct devs *devs, u32 ifindex, const struct drwa_dev *
 /* Of a name that the next command takes away, if this one does not come that far */
 static void unpin_all(void)
 {
-	char folder[64];
-
-	snprintf(folder, sizeof(folder), "%s-%d", PINS, getpid());
-	if (!rename(PINS, folder))
-		unpin(folder);
+	if (!rename(PINS, UNFINISHED))
+		unpin(UNFINISHED);
 }
 
 __attribute__((noreturn))
@@ -572,12 +564,9 @@ static void add_filters(struct devs *devs, const struct options *o, struct drwa_
 
 /* --- Commands --- */
 
-static char unfinished[64];
-
 static void clean_up(void)
 {
-	if (*unfinished)
-		unpin(unfinished);
+	unpin(UNFINISHED);
 }
 
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
@@ -613,10 +602,9 @@ static void load(const char *path)
 	u64 ours = netns();
 	u32 zero = 0;
 
-	snprintf(unfinished, sizeof(unfinished), "%s-%d", PINS, getpid());
 	atexit(clean_up);
-	if (mkdir(unfinished, 0700))
-		die(FAILED, "%s: %s", unfinished, strerror(errno));
+	if (mkdir(UNFINISHED, 0700))
+		die(FAILED, "%s: %s", UNFINISHED, strerror(errno));
 	object = bpf_object__open_file(path, &how);
 	if (!object)
 		die(FAILED, "%s: %s", path, strerror(errno));
@@ -627,16 +615,15 @@ static void load(const char *path)
 		die(CANNOT, "this kernel does not take the programs (%s); DRWA_VERBOSE=1 tells why",
 		    strerror(errno));
 	end_if_asked();
-	if (bpf_object__pin_maps(object, unfinished) ||
-	    bpf_object__pin_programs(object, unfinished))
+	if (bpf_object__pin_maps(object, UNFINISHED) ||
+	    bpf_object__pin_programs(object, UNFINISHED))
 		die(FAILED, "cannot pin below %s: %s", BPFFS, strerror(errno));
 	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_netns"), &zero,
 				&ours, BPF_ANY))
 		die(FAILED, "cannot write to the map: %s", strerror(errno));
 	end_if_asked();
-	if (rename(unfinished, PINS))
+	if (rename(UNFINISHED, PINS))
 		die(FAILED, "%s: %s", PINS, strerror(errno));
-	*unfinished = 0;
 	bpf_object__close(object);
 }
 
@@ -649,7 +636,7 @@ static int attach(const struct options *o)
 	refuse_second_governor(o->interface);
 	dev.l2 = link_bytes(o->interface);
 	need_bpffs();
-	unpin_unfinished();
+	begin_changes();
 	hold_signals(&held);
 	if (access(PINS, F_OK))
 		load(o->object);
@@ -698,6 +685,7 @@ static int set(const struct options *o)
 		die(WRONG, "set needs --lambda");
 	if (o->lambda)
 		refuse_second_governor(o->interface);
+	begin_changes();
 	same_netns();
 	dev = need_dev(&devs, o);
 	dev->lambda = o->lambda;
@@ -712,7 +700,7 @@ static int detach(const struct options *o)
 	static struct devs devs;
 	int i;
 
-	unpin_unfinished();
+	begin_changes();
 	same_netns();
 	if (o->interface) {
 		forget(&devs, o->ifindex, need_dev(&devs, o));

@@ -74,8 +74,13 @@
 /* Options of a SYN are ten at most on the systems that are known, NOPs included. */
 #define DRWA_OPTIONS		12
 
-/* The way to the client and back grows by a sixteenth of what it seems to. */
-#define DRWA_LAN_SHIFT		4
+/* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
+#define DRWA_LAN_SHIFT		3
+
+/* Of TCP over IPv6 with timestamps. What is no more than that, ACKs and pings, fills no
+ * queue, whatever part it is of a slow link's bytes.
+ */
+#define DRWA_HEADER_BYTES	72
 
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
@@ -286,6 +291,11 @@ static void count(u64 *counter, u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
+static u32 beyond_headers(u32 bytes)
+{
+	return bytes - min(bytes, DRWA_HEADER_BYTES);
+}
+
 /* The bin of @us; no branches, each of which the verifier would follow both ways */
 static u32 bin(u32 us)
 {
@@ -455,7 +465,7 @@ static void align(struct drwa_flow *f)
 
 /* A sender that stops sending timestamps is a new one. */
 static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
-			 u32 rtt_us)
+			u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
@@ -469,7 +479,7 @@ static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const str
 }
 
 static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
-		       struct drwa_counts *counts, const struct segment *s)
+		      struct drwa_counts *counts, const struct segment *s)
 {
 	bool sampled = f->d.samples;
 
@@ -478,7 +488,7 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 	f->d.lambda = dev->lambda;
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
 	if (drwa_count_due(&f->d, &queue->link, s->now_us))
-		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came);
+		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came, queue->sent);
 	align(f);
 	count_round(counts, &f->d, sampled);
 }
@@ -492,7 +502,7 @@ static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u
 }
 
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
-		  struct drwa_counts *counts, const struct segment *s)
+		 struct drwa_counts *counts, const struct segment *s)
 {
 	u32 rtt_us = 0;
 	bool delivered;
@@ -563,7 +573,9 @@ static void open(struct __sk_buff *skb, const struct segment *s)
 	}
 }
 
-/* The least of the way to the client and back; what is more makes it grow slowly. */
+/* The mean of the way to the client and back, for the sender waits for all of it: a least one
+ * would leave out what a busy Wi-Fi adds.
+ */
 static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
 {
 	u32 us, sent = READ_ONCE(f->lan_sent);
@@ -574,9 +586,7 @@ static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
 	WRITE_ONCE(f->lan_done, sent);
 	if (!f->forwarded)
 		return;
-	if (f->lan_us && us > f->lan_us)
-		us = f->lan_us + ((us - f->lan_us) >> DRWA_LAN_SHIFT);
-	f->lan_us = us;
+	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
 }
 
 /* Sixteen of an RTT, if timestamps tick that often */
@@ -610,7 +620,7 @@ static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 uni
 
 /* The window as it is, or as the law has it, but nothing less than what was offered. */
 static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		   struct drwa_counts *counts, bool governed)
+		  struct drwa_counts *counts, bool governed)
 {
 	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
 	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
@@ -629,7 +639,7 @@ static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segme
 }
 
 static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
-		  const struct drwa_dev *dev, struct drwa_counts *counts)
+		 const struct drwa_dev *dev, struct drwa_counts *counts)
 {
 	u32 acked = bpf_ntohl(s->tcp.ack);
 
@@ -665,7 +675,7 @@ int drwa_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	/* Whosever the packet is, it was in the queue. */
 	bytes = skb->len - dev->l2;
-	count(&counts->came, bytes);
+	count(&counts->came, beyond_headers(bytes));
 	if (counts->came > queue->came)
 		queue->came = counts->came;
 	if (!parse(skb, dev->l2, &s, false)) {
@@ -685,6 +695,7 @@ int drwa_egress(struct __sk_buff *skb)
 {
 	u32 ifindex = skb->ifindex, slot;
 	struct drwa_counts *counts;
+	struct drwa_queue *queue;
 	struct drwa_flow *f;
 	struct drwa_dev *dev;
 	struct segment s;
@@ -694,7 +705,14 @@ int drwa_egress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	slot = dev->slot;
 	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
-	if (!counts || !parse(skb, dev->l2, &s, true))
+	slot = dev->queue;
+	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	if (!counts || !queue)
+		return TC_ACT_UNSPEC;
+	count(&counts->sent, beyond_headers(skb->len - dev->l2));
+	if (counts->sent > queue->sent)
+		queue->sent = counts->sent;
+	if (!parse(skb, dev->l2, &s, true))
 		return TC_ACT_UNSPEC;
 	if (s.tcp.flags & TCPHDR_SYN) {
 		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))

@@ -43,19 +43,22 @@ struct drwa_dev {
 
 /**
  * struct drwa_queue - what connections through a queue share
- * @came:	bytes that came over that of its interfaces which brought most: what
- *		comes through a tunnel came over another one before
+ * @came:	bytes beyond headers that came over that of its interfaces which brought
+ *		most: what comes through a tunnel came over another one before
+ * @sent:	such bytes that were sent, likewise
  * @link:	the law's
  */
 struct drwa_queue {
 	__u64			came;
+	__u64			sent;
 	struct drwa_link	link;
 };
 
 /**
  * struct drwa_counts - counters of an interface
- * @came:	bytes of all IP packets that came
- * @not_tcp:	of these, those of no TCP, of fragments, or behind options of IPv6
+ * @came:	bytes beyond headers that came, whosever they are
+ * @sent:	such bytes that were sent
+ * @not_tcp:	bytes of packets that came and have no TCP, are fragments, or have options of IPv6
  * @unknown:	those of TCP's data of no connection whose SYN was seen: it began before the
  *		programs came, or is over
  * @mptcp:	those of MPTCP, whose window belongs to more than one connection
@@ -68,6 +71,7 @@ struct drwa_queue {
  */
 struct drwa_counts {
 	__u64	came;
+	__u64	sent;
 	__u64	not_tcp;
 	__u64	unknown;
 	__u64	mptcp;

@@ -233,7 +233,7 @@ BROKEN = {
     ),
     "unread options": ("s->aside = DRWA_UNREAD", "s->aside = 0"),
     "another's SYN ACK": ("> U16_MAX)", "> ~0U)"),
-    "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK)) == TCPHDR_ACK"),
+    "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }
 
 

@@ -162,10 +162,11 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         "uplink": MODULE_DIR / "selftest_uplink.sh",
         "cost": GUEST_DIR / "machine" / "cost.sh",
     }
+    # What is made, and the folder in the test's that it is in
     loaders = {
-        "bpf": PROGRAMS["drwa-bpf"],
-        "cost": PROGRAMS["drwa-bpf"],
-        "tc": PROGRAMS["drwa-tc"],
+        "bpf": {".": PROGRAMS["drwa-bpf"]},
+        "cost": {".": PROGRAMS["drwa-bpf"], "tc": PROGRAMS["drwa-tc"]},
+        "tc": {".": PROGRAMS["drwa-tc"]},
     }
     for test in machine.tests:
         target = into / "tests" / test
@@ -177,10 +178,10 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         if test not in ("series", "cost"):
             shutil.copy(SELFTEST_COMMON, target)
             (target / SELFTEST_COMMON.name).chmod(0o644)
-        if test in loaders:
+        for folder, made in loaders.get(test, {}).items():
             _run(
                 [
-                    *("make", f"--directory={loaders[test]}", f"OUT={target}", f"CC={cross}gcc"),
+                    *("make", f"--directory={made}", f"OUT={target / folder}", f"CC={cross}gcc"),
                     # libbpf's own libraries are in the machine alone.
                     f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
                 ]

@@ -111,9 +111,11 @@ static_assert(sizeof(struct drwa) <= 56);
  * @silence_us:	mean of the longest silence of a round
  * @silence_set_us: when that was set
  * @counted_us:	when the bytes were last compared
- * @all:	bytes that had come by then, whosever they are
+ * @all:	bytes beyond headers that had come by then, whosever they are
+ * @sent:	such bytes that had gone up by then
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
+ * @upload:	more than ACKs and requests went up then
  *
  * Written without a lock. A lost update costs a round, one of @governed the count of a
  * second.
@@ -129,8 +131,10 @@ struct drwa_link {
 	u32	silence_set_us;
 	u32	counted_us;
 	u32	all;
+	u32	sent;
 	u32	governed;
 	u8	others;
+	u8	upload;
 };
 
 static inline u64 drwa_times_lambda(const struct drwa *d, u32 x)
@@ -167,6 +171,7 @@ void drwa_heard(struct drwa_link *l, u32 now_us);
 bool drwa_due(const struct drwa *d, const struct drwa_link *l, u32 now_us);
 void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		u32 mss);
-void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all);
+void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all,
+		u32 sent);
 
 #endif /* _LINUX_TCP_DRWA_H */

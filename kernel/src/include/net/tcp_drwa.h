@@ -58,17 +58,24 @@ struct tcp_drwa_queue {
 	u32 due_us;
 	u32 due_rtt_us;
 	u32 came;
+	u32 sent;
 	struct list_head devs;
 	struct list_head node;
 	struct rcu_head rcu;
+};
+
+struct tcp_drwa_traffic {
+	u64 bytes;
+	u64 packets;
 };
 
 /**
  * struct tcp_drwa_dev - an interface with a knob that was turned
  * @lambda:	target in hundredths, 0: off
  * @rivals:	whether traffic that nobody governs may be a rival's
- * @counted:	whether @rx_bytes is known
- * @rx_bytes:	its statistics' when the queue's bytes were last counted
+ * @counted:	whether @rx and @tx are known
+ * @rx:		what had come when the queue's bytes were last counted
+ * @tx:		what had gone up by then
  * @queue:	where its packets wait
  * @node:	in the list of the queue's interfaces
  * @stats:	what was counted since then
@@ -79,7 +86,8 @@ struct tcp_drwa_dev {
 	int lambda;
 	bool rivals;
 	bool counted;
-	u64 rx_bytes;
+	struct tcp_drwa_traffic rx;
+	struct tcp_drwa_traffic tx;
 	struct tcp_drwa_queue __rcu *queue;
 	struct list_head node;
 	struct tcp_drwa_stats __percpu *stats;

@@ -10,19 +10,19 @@
  *	rate	 what the last round brought, per time
  *	dev	 how much that changes from round to round, its mean
  *	path	 RTT without the queue
- *	target	 (lambda - 1) * path, the queue that keeps a steady link full
- *	silence	 the longest time of a round in which nothing came, its mean
+ *	target	 (lambda - 1) * path, 2 ms or more: keeps a steady link full
+ *	silence	 the mean of each round's longest time without data
  *
- * A round is an RTT, and then until the radio's next burst begins. One with a longer
- * pause in it says nothing of the link.
+ * and at least 4 segments. A round is an RTT and, but in START, until the radio's next
+ * burst begins. One above 4 RTTs and 262 ms had a pause: it says nothing of the link.
  *
  * Why each term is there: a steady link needs target alone, and dev and silence are
  * nothing there. A link whose rate varies runs dry unless the window holds what may
- * come next, which is as far from the last rate as rates have lately been apart
- * (RFC 6298's deviation, of rates). A radio that serves in bursts brings nothing
- * until the next one, however short the path is: the window has to last for as
- * long. The added segment gives connections that share a queue the same part of
- * it whatever they have, so that their shares become equal, as in FAST TCP.
+ * come next, above the last rate by what rates have lately differed (RFC 6298's
+ * deviation, of rates). A radio that serves in bursts brings nothing until the next
+ * one, however short the path is: the window has to last for as long. The added
+ * segment is the same for all that share a queue, whatever their rates: so these
+ * become equal, as in FAST TCP.
  *
  * Where the queue comes from. TCP timestamps (RFC 7323) tell the one-way delay,
  * OWD = local clock - TSval, up to an offset:
@@ -32,53 +32,55 @@
  *
  * q is the standing queue: the luckiest segment met it, too. Without timestamps,
  * or when they are no clock that ticks once a millisecond, the RTT stands in for the
- * OWD. Such a clock shows by itself: the delay rises by more than the RTT is, or falls
- * by more than it was.
+ * OWD, and there is no cap while the phone uploads: that queue is in the RTT, too.
+ * Such a clock shows: q exceeds the RTT, or the delay falls by more than that was.
  *
- *	        q > target                       every 4 s and 16 paths, or sooner
+ *	        q > target                       base not met in 4 s and 16 paths
  *	START -------------> HOLD -------------------------------------> DRAIN
  *	  ^                   ^                                          |   |
  *	  |                   +------------------------------------------+   |
  *	  +------------------------------------------------------------------+
  *	            nearly all of the queue stayed: the path is longer
  *
- * START: slow start may run. The window is four times what came in the last round:
- * a sender doubles in its round, and two of its rounds fall into one of ours. A
- * connection whose queue was there before us begins with the least window instead.
+ * START: slow start may run. The window rises to four times what came in a round, and
+ * never falls: two of a sender's doublings may fall into one. But who brings twice the
+ * window ran before us, and gets four segments.
  *
- * HOLD: the window follows the formula. It rises at once. It falls only if the
- * round was full, i.e. the sender used half of the window; an idle sender says
- * nothing of the link. But if the RTT grew by a quarter of the round meanwhile, the
- * link became slower, and the rest of the window is still in its queue.
+ * HOLD: the window follows the formula. It rises at once. It falls only after a full
+ * round, and not in the two after DRAIN. Full: the sender used half of the window; or,
+ * with no others, the RTT grew by a quarter of the round. Then the link became slower,
+ * and the rest of the window is in its queue. An idle sender says nothing of the link.
  *
- * DRAIN: the window is a sixteenth below what fills the link, for two rounds, so that
- * the queue goes. What delay stays is the path's.
- *   - It is lower than base: the path is shorter. Look on, with a quarter less.
- *   - There is hardly any: base was right.
- *   - Others, whom nobody governs, bring a quarter of all bytes: look on, with a
- *     quarter less. If a queue still stays, it is theirs, they are a rival.
+ * DRAIN: two rounds with what fills the link, less 1/16 if that is a segment. The queue
+ * goes, and what delay stays is the path's. In order:
+ *   - It is below base: the path is shorter. Look on, a quarter below.
+ *   - It is up to 4 ms above: base follows.
+ *   - Others, whom nobody governs, bring a quarter of all bytes: look on for two rounds,
+ *     a quarter below. What queue then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
- * It is due within a second where a queue stands and half of the rate is lost: so does
- * a path show that became far longer.
+ *   - Less stays: base does, too.
+ * Where a queue stands, DRAIN is due within a second if half of the rate is lost (so does
+ * a path show that became far longer) or others bring a quarter.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
- * came, as in START: as much as without this law. That lasts until the rival's bytes,
- * or the queue, are gone.
+ * came, as in START: as much as without this law. It ends with the queue, or when all
+ * others bring less than a sixteenth.
  *
  * What connections of one queue share (struct drwa_link):
- *   - the target, the least of all, or the longest path would have the link;
+ *   - the target, the least of all: else the longest path takes all;
  *   - the moment of DRAIN, because one alone would see the others' queue and take
  *     it for the path;
  *   - their bytes, so that what is left of all that came is nobody's;
  *   - the silences, for what comes for another breaks them.
  * A connection that begins among others may never meet an empty queue. It trusts no
- * base before its first DRAIN, which comes within a second and with the least window.
+ * base before its first DRAIN, within a second of HOLD and with two segments.
  *
- * A peer can lie about its own delay alone. That makes others' target 8 ms, or costs
- * them a DRAIN a second. One that sends in bursts while nobody else does makes their
- * window larger, by 131 ms of the rate at most, and until they have come for some rounds.
+ * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
+ * them a DRAIN a second. One that sends alone and in bursts widens their windows, by
+ * 131 ms of the rate at most, until full rounds of theirs unlearn it.
  *
- * Clocks and sequence numbers are 32 bit and wrap; only differences count.
+ * Clocks and sequence numbers are 32 bit and wrap. After a round of a minute all is
+ * forgotten.
  */
 #include <linux/compiler.h>
 #include <linux/limits.h>
@@ -122,9 +124,12 @@
  */
 #define DRWA_OLD_SHIFT		22
 
-/* Of all that came, in 255ths: a quarter makes a rival, and headers are 52 of 1500. */
+/* Of all that came, in 255ths: a quarter makes a rival, and less than 1/16 is none. */
 #define DRWA_RIVAL_PART		(U8_MAX / 4)
-#define DRWA_HEADERS_PART	(U8_MAX / 16)
+#define DRWA_NOBODY_PART	(U8_MAX / 16)
+
+/* More than 1/64 of what came makes an upload; calls and requests are less. */
+#define DRWA_UPLOAD_SHIFT	6
 
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
@@ -466,7 +471,7 @@ static u32 delay_window(struct drwa *d, const struct drwa_link *l, const struct 
 
 	if (!d->rival)
 		return wnd;
-	if (READ_ONCE(l->others) > DRWA_HEADERS_PART)
+	if (READ_ONCE(l->others) > DRWA_NOBODY_PART)
 		return max(wnd, r->bytes << DRWA_START_SHIFT);
 	d->rival = 0;
 	d->wnd = min(d->wnd, wnd);
@@ -491,7 +496,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 /* What the round's samples and bytes tell of the queue and of the link */
 static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
-	bool alone = READ_ONCE(l->others) <= DRWA_HEADERS_PART;
+	bool alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART;
 	u32 last_rtt_us = d->rtt_us;
 
 	d->rtt_us = d->least_us;
@@ -518,6 +523,13 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 {
 	u32 wnd, last_rate = d->rate;
 
+	/* Nothing tells the queue of an upload from ours. */
+	if (!d->clock && READ_ONCE(l->upload)) {
+		d->rtt_us = d->least_us;
+		delay_mistrust(d, r->now_us);
+		d->wnd = 0;
+		return;
+	}
 	delay_look(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
@@ -580,9 +592,10 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
  * @l:		queue
  * @now_us:	local clock, us
  * @rtt_us:	RTT of the connection for which drwa_count_due() was true, us
- * @all:	bytes that came over the link so far, whosever they are; wraps
+ * @all:	bytes beyond headers that came over the link so far, whosever they are; wraps
+ * @sent:	such bytes that went up so far; wraps
  */
-void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
+void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 {
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
 	u32 governed = READ_ONCE(l->governed), came = all - READ_ONCE(l->all);
@@ -595,5 +608,7 @@ void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all)
 	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
+	WRITE_ONCE(l->upload, sent - READ_ONCE(l->sent) > came >> DRWA_UPLOAD_SHIFT);
+	WRITE_ONCE(l->sent, sent);
 	WRITE_ONCE(l->governed, 0);
 }

@@ -34,6 +34,7 @@ struct test_path {
 	u32 window;
 	u32 queue_us;
 	u32 others;		/* bytes that came for them */
+	u32 sent;		/* bytes of an upload */
 	u64 received;
 };
 
@@ -76,7 +77,7 @@ static void test_round(struct test_path *p)
 {
 	drwa_round(&p->drwa, &p->link, p->now_us, p->rcv_nxt, p->mss);
 	if (drwa_count_due(&p->drwa, &p->link, p->now_us))
-		drwa_count(&p->link, p->now_us, p->drwa.rtt_us, p->received + p->others);
+		drwa_count(&p->link, p->now_us, p->drwa.rtt_us, p->received + p->others, p->sent);
 }
 
 /* One window's worth of data, and the round that it ends */
@@ -290,6 +291,35 @@ static void drwa_core_does_without_a_clock(struct kunit *test)
 	test_path_run(&p, 20);
 	KUNIT_EXPECT_FALSE(test, p.drwa.clock);
 	test_expect_good(test, &p, 75);
+}
+
+/* While the phone sends, its queue is in the RTT, and the rest of it is not known. */
+static void drwa_core_lets_go_beside_an_upload(struct kunit *test)
+{
+	struct test_path p;
+	int i;
+
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.blind = true;
+	test_path_run(&p, 50);
+	KUNIT_EXPECT_NE(test, p.drwa.wnd, 0U);
+	p.uplink_us = 300000;
+	for (i = 0; i < 50; i++) {
+		p.sent += 64 * TEST_MSS;
+		test_path_run(&p, 1);
+	}
+	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
+	p.uplink_us = 0;
+	test_path_run(&p, 50);
+	test_expect_good(test, &p, 75);
+	/* Of a sender with a clock, the queue is known. */
+	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
+	p.uplink_us = 300000;
+	for (i = 0; i < 50; i++) {
+		p.sent += 64 * TEST_MSS;
+		test_path_run(&p, 1);
+	}
+	KUNIT_EXPECT_NE(test, p.drwa.wnd, 0U);
 }
 
 /* A radio that serves in bursts: the link knows for how long it does not, and a
@@ -561,7 +591,8 @@ static void drwa_core_forged(struct kunit *test)
 		if (!drwa_due(&p.drwa, &p.link, p.now_us))
 			continue;
 		drwa_round(&p.drwa, &p.link, p.now_us, p.rcv_nxt, mss);
-		drwa_count(&p.link, p.now_us, p.drwa.rtt_us, prandom_u32_state(&rnd));
+		drwa_count(&p.link, p.now_us, p.drwa.rtt_us, prandom_u32_state(&rnd),
+			   prandom_u32_state(&rnd));
 		if (p.drwa.wnd)
 			KUNIT_ASSERT_GE(test, p.drwa.wnd, min_t(u32, 2 * mss, U16_MAX));
 		/* Rounding to the window scale must not wrap. */
@@ -599,6 +630,7 @@ static struct kunit_case tcp_drwa_core_cases[] = {
 	KUNIT_CASE(drwa_core_tells_a_path_from_a_rival),
 	KUNIT_CASE(drwa_core_needs_a_count_for_a_rival),
 	KUNIT_CASE(drwa_core_does_without_a_clock),
+	KUNIT_CASE(drwa_core_lets_go_beside_an_upload),
 	KUNIT_CASE(drwa_core_hears_silences),
 	KUNIT_CASE(drwa_core_forgets_an_outage),
 	KUNIT_CASE(drwa_core_small_segments),

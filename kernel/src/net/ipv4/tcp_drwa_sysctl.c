@@ -147,37 +147,59 @@ static bool tcp_drwa_is_tunnel(const struct net_device *netdev)
 	}
 }
 
-/* Bytes that came through an interface since it was last asked. It has its statistics
- * until after it left the list, which the caller's lock keeps it in.
+/* Of TCP over IPv6 with timestamps, in Ethernet. What is no more than that, ACKs and
+ * pings, fills no queue, whatever part it is of a slow link's bytes.
  */
-static u64 tcp_drwa_dev_came(struct tcp_drwa_dev *dev)
+#define TCP_DRWA_HEADER_BYTES	86
+
+/* Bytes beyond headers */
+struct tcp_drwa_bytes {
+	u64 came;
+	u64 sent;
+};
+
+/* Such bytes since @last, which is brought up to date */
+static u64 tcp_drwa_since(struct tcp_drwa_traffic *last, u64 bytes, u64 packets)
 {
-	u64 before = dev->rx_bytes, came = 0;
+	u64 headers = (packets - last->packets) * TCP_DRWA_HEADER_BYTES;
+	u64 all = bytes > last->bytes ? bytes - last->bytes : 0;
+
+	*last = (struct tcp_drwa_traffic){ .bytes = bytes, .packets = packets };
+	return all > headers ? all - headers : 0;
+}
+
+/* What went through an interface since it was last asked. It has its statistics until
+ * after it left the list, which the caller's lock keeps it in.
+ */
+static void tcp_drwa_dev_add(struct tcp_drwa_dev *dev, struct tcp_drwa_bytes *sum)
+{
 	struct rtnl_link_stats64 stats;
+	u64 came, sent;
 
 	rcu_read_lock();
 	dev_get_stats(dev->netdev, &stats);
 	rcu_read_unlock();
-	if (dev->counted && stats.rx_bytes > before)
-		came = stats.rx_bytes - before;
-	dev->rx_bytes = stats.rx_bytes;
+	came = tcp_drwa_since(&dev->rx, stats.rx_bytes, stats.rx_packets);
+	sent = tcp_drwa_since(&dev->tx, stats.tx_bytes, stats.tx_packets);
+	if (dev->counted) {
+		sum->came += came;
+		sum->sent += sent;
+	}
 	dev->counted = true;
-	return came;
 }
 
 /* The same of a queue; what came through a tunnel came through something else before. */
-static u64 tcp_drwa_came(struct tcp_drwa_queue *queue)
+static struct tcp_drwa_bytes tcp_drwa_queue_bytes(struct tcp_drwa_queue *queue)
 {
-	u64 came, links = 0, tunnels = 0;
+	struct tcp_drwa_bytes links = {}, tunnels = {};
 	struct tcp_drwa_dev *dev;
 	bool linked = false;
 
 	list_for_each_entry(dev, &queue->devs, node) {
-		came = tcp_drwa_dev_came(dev);
 		if (tcp_drwa_is_tunnel(dev->netdev)) {
-			tunnels += came;
+			tcp_drwa_dev_add(dev, &tunnels);
 		} else {
-			links += came;
+			tcp_drwa_dev_add(dev, &links);
 			linked = true;
 		}
 	}
@@ -200,13 +222,16 @@ static void tcp_drwa_count_queue(struct tcp_drwa_queue *queue)
 {
 	struct drwa d = { .rtt_us = xchg(&queue->due_rtt_us, 0) };
 	u32 now_us = READ_ONCE(queue->due_us);
+	struct tcp_drwa_bytes bytes;
 
 	/* The round that asked may not have known of the last count. */
-	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us) ||
-	    !tcp_drwa_has_rivals(queue))
+	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us))
 		return;
-	queue->came += tcp_drwa_came(queue);
-	drwa_count(&queue->link, now_us, d.rtt_us, queue->came);
+	bytes = tcp_drwa_queue_bytes(queue);
+	queue->came += tcp_drwa_has_rivals(queue) ? bytes.came :
+						    READ_ONCE(queue->link.governed);
+	queue->sent += bytes.sent;
+	drwa_count(&queue->link, now_us, d.rtt_us, queue->came, queue->sent);
 }
 
 static void tcp_drwa_count(struct work_struct *work)
@@ -226,8 +251,7 @@ static void tcp_drwa_count_soon(struct tcp_drwa_dev *dev, const struct drwa *d, 
 {
 	struct tcp_drwa_queue *queue = rcu_dereference(dev->queue);
 
-	if (!READ_ONCE(dev->rivals) || d->law != DRWA_LAW_DELAY ||
-	    !drwa_count_due(d, &queue->link, now_us))
+	if (d->law != DRWA_LAW_DELAY || !drwa_count_due(d, &queue->link, now_us))
 		return;
 	WRITE_ONCE(queue->due_us, now_us);
 	/* Pairs with xchg() in tcp_drwa_count_queue(), which reads due_us after it. */

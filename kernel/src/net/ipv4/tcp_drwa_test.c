@@ -28,15 +28,45 @@ static netdev_tx_t test_dev_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* Bytes that came, which the interface keeps itself */
+/* What the interface counts itself */
+struct test_dev {
+	u64 rx_bytes;
+	u64 rx_packets;
+	u64 tx_bytes;
+	u64 tx_packets;
+};
+
 static u64 *test_rx_bytes(struct net_device *dev)
 {
-	return netdev_priv(dev);
+	struct test_dev *priv = netdev_priv(dev);
+
+	return &priv->rx_bytes;
+}
+
+static void test_ping(struct net_device *dev, u32 packets)
+{
+	struct test_dev *priv = netdev_priv(dev);
+
+	priv->rx_packets += packets;
+	priv->rx_bytes += packets * 98;
+}
+
+static void test_send(struct net_device *dev, u32 packets, u32 bytes)
+{
+	struct test_dev *priv = netdev_priv(dev);
+
+	priv->tx_packets += packets;
+	priv->tx_bytes += packets * bytes;
 }
 
 static void test_dev_stats(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
-	stats->rx_bytes = READ_ONCE(*test_rx_bytes(dev));
+	const struct test_dev *priv = netdev_priv(dev);
+
+	stats->rx_bytes = READ_ONCE(priv->rx_bytes);
+	stats->rx_packets = READ_ONCE(priv->rx_packets);
+	stats->tx_bytes = READ_ONCE(priv->tx_bytes);
+	stats->tx_packets = READ_ONCE(priv->tx_packets);
 }
 
 static const struct net_device_ops test_dev_ops = {
@@ -48,7 +78,7 @@ static struct net_device *test_dev_new(struct kunit *test)
 {
 	struct net_device *dev;
 
-	dev = alloc_netdev(sizeof(u64), "drwatest%d", NET_NAME_UNKNOWN, ether_setup);
+	dev = alloc_netdev(sizeof(struct test_dev), "drwatest%d", NET_NAME_UNKNOWN, ether_setup);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
 	dev->netdev_ops = &test_dev_ops;
 	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
@@ -797,6 +827,48 @@ static void tcp_drwa_counts(struct kunit *test)
 	KUNIT_EXPECT_LE(test, test_others(tp, dev, dev, 0), 16);
 }
 
+/* Pings are no rival, however many bytes they are on a slow link. */
+static void tcp_drwa_counts_no_pings(struct kunit *test)
+{
+	struct net_device *dev = test->priv;
+	struct tcp_sock *tp = test_sock(test, dev);
+	u32 cwnd = 10 * TEST_MSS;
+	int i, most = 0;
+
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	for (i = 0; i < 60; i++) {
+		test_ping(dev, cwnd / 98);
+		most = max(most, test_others_round(tp, dev, dev, 0, &cwnd));
+	}
+	KUNIT_EXPECT_LE(test, most, 48);
+}
+
+/* What the phone sends beyond ACKs is an upload, over any interface of the queue. */
+static void tcp_drwa_counts_uploads(struct kunit *test)
+{
+	struct net_device *dev = test->priv, *other = test_dev_new(test);
+	struct tcp_sock *tp = test_sock(test, dev);
+	u32 cwnd = 10 * TEST_MSS;
+	int i, acks = 0, upload = 0;
+
+	KUNIT_ASSERT_EQ(test, test_write(dev, "150"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(dev, "7"), 0);
+	KUNIT_ASSERT_EQ(test, test_write_queue(other, "7"), 0);
+	for (i = 0; i < 60; i++) {
+		test_send(other, cwnd / TEST_MSS, 86);
+		test_others_round(tp, dev, dev, 0, &cwnd);
+		acks += test_queue(dev)->link.upload;
+	}
+	KUNIT_EXPECT_EQ(test, acks, 0);
+	for (i = 0; i < 60; i++) {
+		test_send(other, cwnd / TEST_MSS / 8, 1514);
+		test_others_round(tp, dev, dev, 0, &cwnd);
+		upload += test_queue(dev)->link.upload;
+	}
+	KUNIT_EXPECT_GE(test, upload, 30);
+	test_dev_free(other);
+}
+
 static const struct rtnl_link_ops test_tunnel_ops = {
 	.kind = "drwatest",
 };
@@ -947,6 +1019,8 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_clock_goes),
 	KUNIT_CASE(tcp_drwa_limits_come_back),
 	KUNIT_CASE(tcp_drwa_counts),
+	KUNIT_CASE(tcp_drwa_counts_no_pings),
+	KUNIT_CASE(tcp_drwa_counts_uploads),
 	KUNIT_CASE(tcp_drwa_counts_tunnels_once),
 	KUNIT_CASE(tcp_drwa_rivals),
 	KUNIT_CASE(tcp_drwa_switched_off),
