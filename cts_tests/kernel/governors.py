@@ -2,13 +2,17 @@
 """What governs a phone's interfaces, the kernel's knob or the BPF programs, as root sets it.
 
 The knob is the series', below /proc/sys/net/ipv4/conf/; the programs' maps are pinned by Android's
-loader or by drwa-bpf, and kernel/bpf/drwa.h has what is in them.
+loader or by drwa-bpf, and kernel/bpf/drwa.h has what is in them. The tc programs
+have a loader of their own, kernel/bpf/tc.
 """
 
 import ctypes
+import json
 import os
+import shlex
 import socket
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Protocol
@@ -154,11 +158,47 @@ class Programs:
         return hundredths, queue
 
 
+class Filters:
+    """The tc programs, by their loader."""
+
+    def __init__(self, loader: str) -> None:
+        self._loader = shlex.split(loader)
+
+    def set_lambda(self, interface: str, hundredths: int) -> None:
+        self._run("attach", interface, "--lambda", str(hundredths / 100))
+
+    def set_queue(self, interface: str, number: int) -> None:
+        lambda_ = str(int(self.line(interface)["lambda"]) / 100)
+        self._run("attach", interface, "--lambda", lambda_, "--queue", str(number))
+
+    def line(self, interface: str) -> dict[str, str]:
+        found = json.loads(subprocess.check_output([*self._loader, "status", "--json"]))
+        for dev in found["interfaces"]:
+            if dev["interface"] == interface:
+                break
+        else:
+            # Nobody attached to it.
+            return dict.fromkeys(("lambda", "queue", "sockets", "rounds", "capped"), "0")
+        line = {key: str(dev[key]) for key in ("queue", "rounds", "capped")}
+        line |= {"lambda": str(round(dev["lambda"] * 100)), "sockets": str(dev["flows"])}
+        bins = {key: dev[f"{key}_log2"] for key in ("delay_us", "rtt_us")}
+        return line | {key: ",".join(map(str, values)) for key, values in bins.items()}
+
+    def _run(self, command: str, interface: str, *options: str) -> None:
+        subprocess.check_call([*self._loader, command, "--interface", interface, *options])
+
+
 def find(interface: str) -> Governor | str:
     """What governs this interface, which exists, or why nothing does."""
     knob = CONF / interface / "tcp_drwa_lambda"
     if knob.exists():
         return Knob()
+    loader = os.environ.get("DRWA_TC_LOADER")
+    if loader:
+        filters = Filters(loader)
+        # A connection's SYN is to be seen, whenever it is governed.
+        filters.set_lambda(interface, 0)
+        return filters
     for prefix in PINNED:
         if Path(f"{prefix}devs").exists():
             return Programs(prefix)

@@ -18,11 +18,18 @@ pytestmark = pytest.mark.guest
 KERNEL_TESTS = Path(__file__).resolve().parents[1]
 MODULE = "drwa_test"
 
-# The loader wants an interface, and the tests make theirs.
-ATTACH = """\
+# How each form without the series comes. The loader of sockets' programs wants an interface, and
+# the tests make theirs.
+ATTACH = {
+    "drwa-bpf": """\
 mount -t cgroup2 none /sys/fs/cgroup
 ./drwa-bpf attach --interface lo --lambda 0 --object ./drwa.bpf.o
-"""
+""",
+    "drwa-tc": """\
+mount -t bpf bpf /sys/fs/bpf
+export DRWA_TC_LOADER='./drwa-bpf --object ./drwa.bpf.o'
+""",
+}
 
 # The name of each test that did not pass, and what it said
 Report = dict[str, str]
@@ -43,7 +50,7 @@ def names() -> Iterator[str]:
 NAMES = list(names())
 
 
-def run(line: str, flavour: str) -> Report:
+def run(line: str, flavour: str, programs: str = "") -> Report:
     """What became of each test in a guest, "" for those that passed."""
     try:
         kernel = kernels.find(line, flavour)
@@ -56,9 +63,9 @@ def run(line: str, flavour: str) -> Report:
         f"'{sys.executable}' -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
     )
     files = [KERNEL_TESTS / f"{name}.py" for name in (MODULE, "governors", "tun_peer")]
-    if flavour == "bpf":
-        files += [kernels.bpf() / name for name in ("drwa-bpf", "drwa.bpf.o")]
-        script = ATTACH + script
+    if programs:
+        files += [kernels.bpf(programs) / name for name in ("drwa-bpf", "drwa.bpf.o")]
+        script = ATTACH[programs] + script
     folder = guest.run_script(script, kernel, kernels.agent(), files)
     said = (folder / "console").read_text(errors="replace")
     assert (folder / "report.xml").exists(), said
@@ -72,7 +79,10 @@ def run(line: str, flavour: str) -> Report:
     return results
 
 
-OTHERS = ("6.1 drwa", "6.12 bpf", "6.1 bpf")
+OTHERS = (
+    "6.1 drwa",
+    *(f"{line} bpf {form}" for form in ATTACH for line in ("6.12", "6.1")),
+)
 
 
 @pytest.fixture(

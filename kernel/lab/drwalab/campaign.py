@@ -18,14 +18,14 @@ from drwalab import cases, compare, errors, kernels, output, pool, schemes, targ
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
-from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError
+from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError, flavour_of
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
 
 LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
-FORMS = ("drwa-bpf", "drwa-module", "drwa-hooks")
+FORMS = ("drwa-tc", "drwa-bpf", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 UNKNOWN = "unknown"
@@ -69,8 +69,8 @@ def _downlink() -> Table:
         targets=TARGETS,
         elsewhere=ELSEWHERE,
         player=player,
-        subject="the default law (`drwa`), to what the target names; "
-        "[targets.py](../drwalab/targets.py)",
+        subject="the default law (`drwa`; where the target is of a client, `drwa-tc`), to what the "
+        "target names; [targets.py](../drwalab/targets.py)",
         legend="The players of each case over the links that they share with stock: goodput of "
         "stock's, mean and p95 RTT of the idle link's, each the geometric mean over the links, and "
         "the mean time to fetch an object.\n",
@@ -186,6 +186,8 @@ def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
         for p in (result["provenance"] for result in found)
         if p["patch_ids"]
     }
+    # Of a form without the series, all of them are without patches.
+    kernels = kernels or {result["provenance"]["kernel_release"] for result in found}
     return Row(
         case=case,
         verdicts=[judge(target, groups) for target in table.targets if target.case == case.name],
@@ -546,7 +548,8 @@ def on_line(case: Case, line: str) -> Case:
 
     def on(one: RunSpec) -> RunSpec:
         gated = one.uplink is not None and one.uplink.scheme == targets.LAW
-        flavour = one.scheme.flavour if one.scheme.uses_drwa or gated else "base"
+        nat = one.client is not None and one.client.nat
+        flavour = flavour_of(one.scheme, patched=gated, nat=nat)
         return replace(one, kernel=line, flavour=flavour)
 
     specs = [on(one) for one in case.specs if one.gro_us is None or line not in NO_GRO]
@@ -587,8 +590,8 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Judge nothing: run the law, and the same in this form, drwa-bpf, drwa-module or "
-            "drwa-hooks, and tell where they differ.",
+            help="Judge nothing: run the law, and the same in this form, drwa-tc, drwa-bpf, "
+            "drwa-module or drwa-hooks, and tell where they differ.",
         ),
     ] = "",
     traces: Annotated[Path | None, cases.TRACES_OPTION] = None,
@@ -638,13 +641,16 @@ def campaign(
             ]
             if schemes.find(form).bpf:
                 # Now, and not after half an hour of runs, if there is no compiler
-                kernels.bpf()
+                kernels.bpf(form)
         builds = pool.find_kernels(specs)
         known = causes(form)
         for case in chosen:
             for reason in case.skipped:
                 print(f"{case.name}: not run: {reason}", file=sys.stderr)
             mine = _law(case.specs) if form else case.specs
+            if not mine:
+                # What the law does not govern, no form of it can equal.
+                continue
             print(f"{case.name}: {len(mine)} runs", file=sys.stderr, flush=True)
             found = pool.run_specs(mine, reuse=True, builds=builds, beside_idle=not form)
             if form:

@@ -449,6 +449,33 @@ def run(
             "--second",
         ),
     ] = None,
+    client: Annotated[
+        str | None,
+        _option(
+            "Downloads end on a client of the phone's hotspot, a further hop away: all, fetched "
+            "objects as well; half, every second bulk download from the second one on.",
+            "WHICH",
+            "--client",
+        ),
+    ] = None,
+    client_rtt: Annotated[
+        str | None,
+        _option("RTT between phone and client, half each way.", "TIME", "--client-rtt"),
+    ] = None,
+    client_jitter: Annotated[
+        str | None,
+        _option(
+            "How far that RTT varies to either side, half each way; nothing is reordered.",
+            "TIME",
+            "--client-jitter",
+        ),
+    ] = None,
+    client_nat: Annotated[
+        bool,
+        typer.Option(
+            "--client-nat", help="The phone masquerades its client, which is routed else."
+        ),
+    ] = False,
     clock_drift: Annotated[
         str | None,
         _option(
@@ -586,6 +613,10 @@ def run(
         "accepted": accepted,
         "neighbour": neighbour,
         "second": second,
+        "client": client,
+        "client-rtt": client_rtt,
+        "client-jitter": client_jitter,
+        "client-nat": client_nat,
         "clock-drift": clock_drift,
         "clock-tick": clock_tick,
         "syn-scale": syn_scale,

@@ -44,6 +44,10 @@ LINK_KEYS = (
     "upload_kind",
     "upload_lie_ms",
     "neighbours",
+    "client",
+    "client_rtt_ms",
+    "client_jitter_ms",
+    "client_nat",
     "second",
     "clock_ppm",
     "clock_tick_ms",
@@ -317,6 +321,13 @@ def _range(values: list[float]) -> str:
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
+def _client_label(c: dict[str, Any]) -> str:
+    whose = "every second flow" if c["client"] == "half" else "all"
+    jitter = f" ± {c['client_jitter_ms']:g}" if c["client_jitter_ms"] else ""
+    nat = ", NAT" if c["client_nat"] else ""
+    return f"{whose} to a client {c['client_rtt_ms']:g}{jitter} ms behind the phone{nat}"
+
+
 def link_label(result: Result) -> str:
     """The link and the load in a line."""
     c = result["config"]
@@ -360,6 +371,8 @@ def link_label(result: Result) -> str:
             when = f", Poisson, {c['think_s']:g} s apart in the mean"
         parts.append(f"objects of {sizes}{when}")
     parts += [f"beside {neighbour}" for neighbour in c.get("neighbours") or []]
+    if c.get("client"):
+        parts.append(_client_label(c))
     if c.get("second"):
         parts.append(f"every second flow over {c['second']}")
     if c.get("clock_ppm"):

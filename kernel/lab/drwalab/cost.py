@@ -27,6 +27,8 @@ STATES = {
     "series": "the series, λ = 1.25",
     "programs_off": "the programs, λ = 0",
     "programs": "the programs, λ = 1.25",
+    "pair_off": "the pair at the interface, λ = 0",
+    "pair": "the pair at the interface, λ = 1.25",
 }
 # What stands before the modem, and the Mb/s of the way up, of which the stream would have 20
 UPLINKS = {"fq_codel": "fq_codel", "gate": "the gate, fq_codel in it"}

@@ -36,6 +36,8 @@ from drwalab.sources import (
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"
+# Where the programs of a scheme are
+PROGRAMS = {"drwa-bpf": BPF_DIR, "drwa-tc": BPF_DIR / "tc"}
 MODULE_DIR = KERNEL_DIR / "module"
 # Beside the selftests of both
 SELFTEST_COMMON = KERNEL_DIR / "tests" / "selftest_common.sh"
@@ -89,7 +91,7 @@ class Flavour:
 FLAVOURS = {
     "base": Flavour(("guest", "um", "uplink"), patched=False),
     "drwa": Flavour(("guest", "um", "uplink")),
-    "bpf": Flavour(("guest", "um", "bpf"), patched=False),
+    "bpf": Flavour(("guest", "um", "bpf", "nat"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
     "clamped": Flavour(("guest", "um", "uplink"), extra="clamped"),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
@@ -126,7 +128,7 @@ FLAVOURS = {
 }
 GUESTS = tuple(name for name, flavour in FLAVOURS.items() if flavour.arch == "um")
 
-# What the BPF programs have of the law, below kernel/src.
+# What BPF programs have of the law, below kernel/src.
 LAW = (
     "net/ipv4/tcp_drwa_core.c",
     "net/ipv4/tcp_drwa_classic.h",
@@ -279,10 +281,10 @@ def find(line: str, flavour: str) -> Kernel:
     )
 
 
-def need_insmod() -> None:
-    """Guests load the module with the host's insmod; raises KernelMissing without it."""
-    if shutil.which("insmod", path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
-        raise KernelMissing("insmod is not installed: run kernel/lab/packages kmod")
+def need(program: str, package: str) -> None:
+    """Guests use the host's programs; raises KernelMissing without this one."""
+    if shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin") is None:
+        raise KernelMissing(f"{program} is not installed: run kernel/lab/packages {package}")
 
 
 def _home(recipe: Recipe) -> Path:
@@ -573,7 +575,10 @@ def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> Path:
     }
     environment |= FIXED_STAMP | {"LC_ALL": "C"}
     made = FLAVOURS[recipe.flavour]
-    make = ["make", f"ARCH={made.arch}", f"CROSS_COMPILE={made.cross}", "LOCALVERSION="]
+    # Kconfig writes pahole's version down; a kernel of the same key may not depend on whether the
+    # machine has it.
+    make = ["make", "PAHOLE=nopahole", f"ARCH={made.arch}", f"CROSS_COMPILE={made.cross}"]
+    make.append("LOCALVERSION=")
     tail: deque[str] = deque(maxlen=25)
     with (
         path.open("w") as file,
@@ -626,12 +631,13 @@ def agent() -> Path:
     return binary
 
 
-def bpf() -> Path:
-    """The folder of the BPF programs and their loader, made of the present sources."""
-    folders = (BPF_DIR, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")
+def bpf(scheme: str = "drwa-bpf") -> Path:
+    """The folder of a scheme's BPF programs and their loader, made of the present sources."""
+    of = PROGRAMS[scheme]
+    folders = (of, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    sources += [BPF_DIR / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
-    digest = hashlib.sha256(_compiler().encode())
+    sources += [of / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
+    digest = hashlib.sha256(f"{_compiler()}\0{of.name}".encode())
     for path in sources:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = cache_dir() / "bpf" / digest.hexdigest()[:12]
@@ -641,7 +647,7 @@ def bpf() -> Path:
     with tempfile.TemporaryDirectory(dir=home.parent) as name:
         new = Path(name) / "new"
         done = subprocess.run(
-            ["make", "--directory", BPF_DIR, f"OUT={new}"],
+            ["make", "--directory", of, f"OUT={new}"],
             capture_output=True,
             text=True,
             check=False,

@@ -28,10 +28,12 @@ from drwalab.kernels import (
     FLAVOURS,
     GUEST_DIR,
     MODULE_DIR,
+    PROGRAMS,
     SELFTEST_COMMON,
     KernelError,
 )
 from drwalab.sources import KERNEL_DIR, Log, cache_dir, download_packages, get_image, locked
+from drwalab.spec import SpecError
 
 # The least system that runs the selftests; busybox is there to turn it off.
 PACKAGES = (
@@ -39,7 +41,7 @@ PACKAGES = (
     *("sed", "util-linux"),
 )
 # What the selftests use that is no part of Debian's kernel itself
-MODULES = ("sch_netem", "veth")
+MODULES = ("sch_netem", "veth", "sch_ingress", "cls_bpf")
 # What the packages leave to scripts that run when they are set up
 LINKS = {"bin/sh": "dash", "usr/bin/awk": "mawk"}
 SELFTESTS = "tools/testing/selftests/net"
@@ -48,6 +50,8 @@ SELFTESTS = "tools/testing/selftests/net"
 STALL_S = 300.0
 POLL_S = 0.2
 LOG_LINES = 15
+# Lines of the console that are no kernel's
+TOLD = ("machine: ", "ok ", "not ok ", "# ")
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,9 @@ MACHINES = {
         cpus=("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1"),
     ),
 }
+# What a kernel that somebody else built runs, by the architecture's name in Debian.
+IMAGES = {each.debian: replace(each, tests=("tc",)) for each in (_PC, _ARM64)}
+CROSS = {"amd64": "", "arm64": FLAVOURS["arm64"].cross}
 # By default; cost measures, and tests nothing.
 TESTED = ("smp", "kcsan", "arm64", "arm64-module", "debian")
 
@@ -133,43 +140,53 @@ def _packed(folder: Path) -> bytes:
 
 
 def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path) -> None:
-    """What is added to the system: its init and the selftests."""
-    target = into / "tests"
-    target.mkdir(parents=True)
+    """What is added to the system: its init and the selftests, each in a folder of its own."""
+    into.mkdir()
     shutil.copy(GUEST_DIR / "machine" / "init", into / "init")
     (into / "init").chmod(0o755)
-    (target / "seconds").write_text(f"{seconds}\n")
     selftests = KERNEL_DIR / "src" / SELFTESTS
+    download = selftests / "tcp_drwa.c"
     programs = {
-        "series": [selftests / "tcp_drwa.c", selftests / "tcp_drwa_peer.c"],
-        "bpf": [selftests / "tcp_drwa.c"],
-        "module": [selftests / "tcp_drwa.c"],
-        "uplink": [selftests / "tcp_drwa.c"],
+        "series": [download, selftests / "tcp_drwa_peer.c"],
+        "bpf": [download],
+        "tc": [download],
+        "module": [download],
+        "uplink": [download],
         "cost": [GUEST_DIR / "machine" / "segments.c"],
     }
     scripts = {
         "series": selftests / "tcp_drwa.sh",
         "bpf": BPF_DIR / "selftest.sh",
+        "tc": PROGRAMS["drwa-tc"] / "selftest.sh",
         "module": MODULE_DIR / "selftest.sh",
         "uplink": MODULE_DIR / "selftest_uplink.sh",
         "cost": GUEST_DIR / "machine" / "cost.sh",
     }
+    # What is made, and the folder in the test's that it is in
+    loaders = {
+        "bpf": {".": PROGRAMS["drwa-bpf"]},
+        "cost": {".": PROGRAMS["drwa-bpf"], "tc": PROGRAMS["drwa-tc"]},
+        "tc": {".": PROGRAMS["drwa-tc"]},
+    }
     for test in machine.tests:
+        target = into / "tests" / test
+        target.mkdir(parents=True)
         shutil.copy(scripts[test], target / f"{test}.sh")
         for source in programs[test]:
             gcc = [f"{cross}gcc", "-O2", "-Wall", "-static", f"-I{selftests}"]
             _run([*gcc, "-o", str(target / source.stem), str(source)])
-    if {"bpf", "module", "uplink"} & set(machine.tests):
-        shutil.copy(SELFTEST_COMMON, target)
-        (target / SELFTEST_COMMON.name).chmod(0o644)
-    if {"bpf", "cost"} & set(machine.tests):
-        _run(
-            [
-                *("make", f"--directory={BPF_DIR}", f"OUT={target}", f"CC={cross}gcc"),
-                # libbpf's own libraries are in the machine alone.
-                f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
-            ]
-        )
+        if test not in ("series", "cost"):
+            shutil.copy(SELFTEST_COMMON, target)
+            (target / SELFTEST_COMMON.name).chmod(0o644)
+        for folder, made in loaders.get(test, {}).items():
+            _run(
+                [
+                    *("make", f"--directory={made}", f"OUT={target / folder}", f"CC={cross}gcc"),
+                    # libbpf's own libraries are in the machine alone.
+                    f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
+                ]
+            )
+    (into / "tests" / "seconds").write_text(f"{seconds}\n")
 
 
 def _run(command: Sequence[str]) -> None:
@@ -183,15 +200,36 @@ def _run(command: Sequence[str]) -> None:
 
 def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
     """Boots the machine; its console. Raises GuestError unless judge() is content."""
-    machine = MACHINES[name]
-    if not shutil.which(machine.qemu):
-        raise KernelError(f"{machine.qemu} is not installed: make test-arch installs it")
     if name in FLAVOURS:
         kernel, cross = kernels.build(line, name, progress).path, FLAVOURS[name].cross
     else:
         kernel, cross = get_image(kernels.get_line(line), MODULES, progress) / "vmlinuz", ""
+    return _run_kernel(f"{line} {name}", MACHINES[name], kernel, cross, seconds, progress)
+
+
+def run_image(image: Path, architecture: str, seconds: int, progress: kernels.Progress) -> str:
+    """The same of a kernel that somebody else built, with all that it needs in it."""
+    if not image.is_file():
+        raise KernelError(f"{image} is no file")
+    with tempfile.TemporaryDirectory() as name:
+        # Of modules, those in the kernel's folder are loaded: here, none.
+        kernel = Path(shutil.copy(image, name))
+        machine, cross = IMAGES[architecture], CROSS[architecture]
+        return _run_kernel(image.name, machine, kernel, cross, seconds, progress)
+
+
+def _run_kernel(
+    title: str,
+    machine: Machine,
+    kernel: Path,
+    cross: str,
+    seconds: int,
+    progress: kernels.Progress,
+) -> str:
+    if not shutil.which(machine.qemu):
+        raise KernelError(f"{machine.qemu} is not installed: make test-arch installs it")
     runs = cache_dir() / "runs"
-    runs.mkdir(exist_ok=True)
+    runs.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runs, prefix="machine-"))
     system = _root(machine, progress)
     with (folder / "initrd").open("wb") as initrd, tempfile.TemporaryDirectory() as made:
@@ -202,12 +240,12 @@ def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
         (root / "modules").mkdir()
         for module in kernel.parent.glob("*.ko"):
             own = "module" in machine.tests and module.stem == "drwa"
-            shutil.copy(module, root / ("tests" if own else "modules"))
+            shutil.copy(module, root / ("tests/module" if own else "modules"))
         initrd.write(_packed(root))
     with guest.leased_cpu(threading.Event()) as cpu:
         _boot(machine, kernel, cpu, folder, progress)
     console = (folder / "console").read_text(errors="replace")
-    judge(f"{line} {name}", console, f"(log: {folder / 'console'})")
+    judge(title, console, f"(log: {folder / 'console'})")
     shutil.rmtree(folder)
     return console
 
@@ -259,7 +297,7 @@ def _wait(process: subprocess.Popen[bytes], console: Path, log: Log) -> None:
         lines = console.read_text(errors="replace").splitlines()
         if len(lines) > said:
             for line in lines[said:]:
-                if line.startswith(("machine: ", "ok ", "not ok ", "# ")):
+                if line.startswith(TOLD):
                     log(line)
             said = len(lines)
             patience.renew()
@@ -301,13 +339,38 @@ def machine(
     seconds: Annotated[
         int, typer.Option(min=1, metavar="N", help="Length of the test that turns every knob.")
     ] = 30,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of all these, a kernel of yours, bzImage or Image, with the pair of "
+            "programs at an interface; it needs what kernel/lab/README.md names.",
+        ),
+    ] = None,
+    architecture: Annotated[
+        str, typer.Option(metavar="NAME", help="Of that image: amd64 or arm64.")
+    ] = "amd64",
 ) -> None:
     """Run the selftests on emulated machines of two CPUs."""
     console = Console(stderr=True)
     with errors.reported():
+        if image is not None:
+            if flavours:
+                raise SpecError("--image: not with the names of machines")
+            if architecture not in IMAGES:
+                raise SpecError(f"--architecture: '{architecture}' is neither amd64 nor arm64")
+            with console.status("") as status:
+                said = run_image(image, architecture, seconds, kernels.Progress(console, status))
+            print(_report(said), flush=True)
+            return
         for name in flavours or TESTED:
             if name not in MACHINES:
                 raise KernelError(f"unknown machine '{name}': choose from {', '.join(MACHINES)}")
             with console.status("") as status:
                 run(kernel, name, seconds, kernels.Progress(console, status))
             print(f"{kernel} {name}: passed", flush=True)
+
+
+def _report(console: str) -> str:
+    """What the machine and its tests said, without the kernel's log."""
+    return "\n".join(line for line in console.splitlines() if line.startswith(TOLD))

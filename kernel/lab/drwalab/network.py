@@ -12,19 +12,24 @@ between the link and the phone, with an interface of the phone's for each of two
 
     router cell0 ====== air0 modem m0 ------ rmnet0 phone
                                    m1 ------ v4-rmnet0 or tun0
+
+or a client of the phone's hotspot:
+
+    phone swlan0 ------ wl0 client
 """
 
 from math import log
 from random import Random
 
 from drwalab import units
-from drwalab.schemes import Limits
+from drwalab.schemes import STOCK_RMEM, Limits
 from drwalab.spec import (
     DEFAULTS,
     GOVERNED,
     HEADER_BYTES,
     PACKET_BYTES,
     SECONDS,
+    Client,
     Event,
     Link,
     RunSpec,
@@ -36,10 +41,11 @@ CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
 
 # Where the guest finds the BPF programs and their loader.
 BPF = "/run/lab/bpf"
+_LOADER = f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf"
+PROGRAMS = "programs"
 MODULE = "/run/lab/drwa.ko"
-_CGROUPS = """\
-mount -t cgroup2 none /sys/fs/cgroup
-mount -t bpf none /sys/fs/bpf"""
+_CGROUPS = "mount -t cgroup2 none /sys/fs/cgroup"
+_PINS = "mount -t bpf none /sys/fs/bpf"
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
@@ -140,6 +146,40 @@ ip -n phone link set {device} mtu {mtu}
 # clatd takes 28 from the MTU, for the longer header; a VPN, more for its own.
 _SECOND_MTU = {"clat": PACKET_BYTES - 28, "vpn": 1400}
 
+# Its ports are none of the phone's, so that the server's end of a connection tells whose it is, and
+# NAT leaves them alone.
+_CLIENT = """\
+ip netns add client
+put client /proc/sys/net/ipv6/conf/default/disable_ipv6 $no_ipv6
+join phone swlan0 02:00:00:00:09:01 client wl0 02:00:00:00:09:02
+addresses phone swlan0 fd00:5::1 10.0.5.1
+addresses client wl0 fd00:5::2 10.0.5.2
+neighbours phone swlan0 fd00:5::2 10.0.5.2 02:00:00:00:09:02
+neighbours client wl0 fd00:5::1 10.0.5.1 02:00:00:00:09:01
+ip -n client route add default via 10.0.5.1
+[ $no_ipv6 = 1 ] || ip -n client route add default via fd00:5::1
+put phone /proc/sys/net/ipv4/ip_forward 1
+put phone /proc/sys/net/ipv6/conf/all/forwarding 1
+put client /proc/sys/net/ipv4/tcp_no_metrics_save 1
+put client /proc/sys/net/ipv4/ip_local_port_range '20000 29999'
+"""
+_ROUTED = """\
+ip -n router route add 10.0.5.0/24 via 10.0.2.2 dev cell0
+[ $no_ipv6 = 1 ] || ip -n router route add fd00:5::/64 via fd00:2::2 dev cell0
+"""
+_NAT = """\
+ip netns exec phone nft -f - <<'RULES'
+table ip hotspot {
+	chain post {
+		type nat hook postrouting priority srcnat
+		oifname "rmnet0" ip saddr 10.0.5.0/24 masquerade
+	}
+}
+RULES
+"""
+# With a rate, netem lets nothing overtake; as much as Wi-Fi has.
+_LAN_RATE = "1gbit"
+
 _MPTCP = """\
 for host in server phone; do
 	ip -n $host mptcp limits set subflow 1
@@ -164,14 +204,17 @@ def setup_script(spec: RunSpec) -> str:
         f"put phone /proc/sys/net/ipv4/tcp_rmem '{_limits(spec.scheme.rmem)}'",
         f"put phone /proc/sys/net/ipv4/tcp_wmem '{_limits(wmem)}'",
     ]
+    if spec.client:
+        lines += [_CLIENT, *_lan(spec.client)]
+    hosts = ["phone", "client"] if spec.client else ["phone"]
     if not spec.sockets.timestamps:
-        lines.append("put phone /proc/sys/net/ipv4/tcp_timestamps 0")
+        lines += [f"put {host} /proc/sys/net/ipv4/tcp_timestamps 0" for host in hosts]
     if not spec.sockets.window_scaling:
-        lines.append("put phone /proc/sys/net/ipv4/tcp_window_scaling 0")
+        lines += [f"put {host} /proc/sys/net/ipv4/tcp_window_scaling 0" for host in hosts]
     if spec.sockets.fastopen:
         # Data in the SYN without a cookie from an earlier connection, on every listener.
         lines += [
-            f"put phone /proc/sys/net/ipv4/tcp_fastopen {0x1 | 0x4}",
+            *(f"put {host} /proc/sys/net/ipv4/tcp_fastopen {0x1 | 0x4}" for host in hosts),
             f"put server /proc/sys/net/ipv4/tcp_fastopen {0x2 | 0x200 | 0x400}",
         ]
     if spec.initcwnd:
@@ -193,7 +236,9 @@ def setup_script(spec: RunSpec) -> str:
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     # After all that draws random numbers, as netem does for its losses: the maps draw some, too.
     if spec.scheme.bpf:
-        lines += [_CGROUPS, *_attach(spec)]
+        if not spec.scheme.at_interface:
+            lines.append(_CGROUPS)
+        lines += [_PINS, *_attach(spec)]
     elif spec.lambda_hundredths is not None:
         lines += [
             f"insmod {MODULE}"
@@ -213,10 +258,23 @@ def setup_script(spec: RunSpec) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _lan(client: Client) -> list[str]:
+    """The client's buffers are Linux's own, whatever the phone's are."""
+    lines = [f"put client /proc/sys/net/ipv4/tcp_rmem '{_limits(STOCK_RMEM)}'"]
+    lines.append(_NAT if client.nat else _ROUTED)
+    if client.rtt_us:
+        down, jitter = client.rtt_us // 2, client.jitter_us // 2
+        for way, delay in (("phone", down), ("client", client.rtt_us - down)):
+            device = "swlan0" if way == "phone" else "wl0"
+            netem = f"netem limit 1000000 delay {delay}us {jitter}us rate {_LAN_RATE}"
+            lines.append(f"tc -n {way} qdisc add dev {device} root {netem}")
+    return lines
+
+
 def _programs(spec: RunSpec, verb: str, device: str, hundredths: int) -> str:
     """The loader's command line, in the phone's name space; `ip netns exec` would hide the pins."""
     number = units.show_hundredths(hundredths)
-    words = [f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf {verb}"]
+    words = [f"{_LOADER} {verb}"]
     words += [f"--interface {device} --lambda {number}"]
     if spec.behind_modem:
         words.append("--queue 1")
@@ -280,6 +338,10 @@ def agent_spec(spec: RunSpec) -> str:
         lines.append("behind_modem")
     if spec.second:
         lines.append(f"second_device {SECONDS[spec.second]}")
+    if spec.client:
+        lines.append(f"client {spec.client.load}")
+    if spec.scheme.at_interface:
+        lines.append(f"at_end {_LOADER} status --json > {PROGRAMS}")
     lines += _neighbours(spec)
     if spec.has_clock:
         lines += [

@@ -42,7 +42,9 @@ Job = Callable[[threading.Event, guest.Progress], T]
 def find_kernels(specs: Sequence[RunSpec]) -> Builds:
     """The builds that these runs need; raises KernelMissing, which names the command to run."""
     if any(spec.scheme.module for spec in specs):
-        kernels.need_insmod()
+        kernels.need("insmod", "kmod")
+    if any(spec.client and spec.client.nat for spec in specs):
+        kernels.need("nft", "nftables")
     wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
     return {key: kernels.find(*key) for key in wanted}
 
@@ -154,7 +156,7 @@ def kept_path(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     links = [link.trace.sha256 for link in (spec.down, spec.up) if link and link.trace]
     words = [kernel.key, agent.parent.name, spec.command(), repr(spec.scheme), *links]
     if spec.scheme.bpf:
-        words.append(kernels.bpf().name)
+        words.append(kernels.bpf(spec.scheme.name).name)
     digest = hashlib.sha256("\n".join(words).encode())
     for path in code:
         if path.name in DECIDING:

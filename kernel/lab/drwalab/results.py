@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from drwalab import __version__
 from drwalab.kernels import Kernel
+from drwalab.network import PROGRAMS
 from drwalab.spec import GOVERNED, SAMPLE_US, Link, Neighbour, RunSpec
 
 SCHEMA = "drwa-lab-run/2"
@@ -90,7 +91,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             },
         },
         "drwa": _rounds(folder / "trace", records, start_us),
-        "counters": drwa_counters(folder / "tcp_drwa"),
+        "counters": drwa_counters(folder / "tcp_drwa") or programs_counters(folder / PROGRAMS),
         "provenance": {
             "kernel_release": kernel.release,
             "debian_version": kernel.debian_version,
@@ -219,6 +220,10 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "probe_interval_ms": spec.probe_us / 1e3,
         "events": [str(event) for event in spec.events],
         "neighbours": [str(neighbour) for neighbour in spec.neighbours],
+        "client": spec.client.load if spec.client else None,
+        "client_rtt_ms": spec.client.rtt_us / 1e3 if spec.client else None,
+        "client_jitter_ms": spec.client.jitter_us / 1e3 if spec.client else None,
+        "client_nat": spec.client.nat if spec.client else None,
         "second": spec.second,
         "clock_ppm": spec.clock.ppm,
         "clock_tick_ms": spec.clock.tick_us / 1e3,
@@ -246,15 +251,23 @@ def _downloads(
             "retransmits": int(retransmits),
             "reads": int(reads),
             "start_s": start_us / 1e6,
+            "end": _end(number, spec),
         }
-        for start_us, total, (_, retransmits, reads) in zip(
-            (number * spec.flow_gap_us for number in range(spec.flows)),
+        for (number, start_us), total, (_, retransmits, reads) in zip(
+            ((number, number * spec.flow_gap_us) for number in range(spec.flows)),
             received.sum(axis=0),
             records["r"],
             strict=True,
         )
     ]
     return received, samples[:, :, 3], flows
+
+
+def _end(number: int, spec: RunSpec) -> str:
+    """Where a download ends: on the phone, or on a client of its hotspot."""
+    if not spec.client or (spec.client.load == "half" and number % 2 == 0):
+        return "phone"
+    return "client"
 
 
 def _neighbours(
@@ -482,6 +495,15 @@ def drwa_counters(path: Path) -> dict[str, int]:
     return {
         key: sum(int(each[key]) for each in interfaces) for key in ("sockets", "rounds", "capped")
     }
+
+
+def programs_counters(path: Path) -> dict[str, int]:
+    """The same of the programs at the phone's interfaces."""
+    if not path.exists():
+        return {}
+    interfaces = json.loads(path.read_text())["interfaces"]
+    names = {"sockets": "flows", "rounds": "rounds", "capped": "capped"}
+    return {key: sum(each[name] for each in interfaces) for key, name in names.items()}
 
 
 def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]] | None:

@@ -51,6 +51,8 @@ MAX_CLOCK_TICK_MS = 1000
 MAX_SCALE = 14
 # Their steps, in lablink.
 MAX_CLOCK_STEPS = 16
+# The flavour of kernels with netfilter; it has no part in where none is asked for.
+WITH_NAT = "bpf"
 # veth has GRO since 5.13.
 NO_GRO = ("5.10",)
 # Poisson arrivals in a run, in the mean: each has two sockets until it is fetched.
@@ -74,6 +76,7 @@ DEFAULTS: dict[str, Any] = {
     "arrival": "think",
     "think": "2s",
     "reader": "fast",
+    "client-rtt": "4ms",
     "probe-interval": "50ms",
     "seed": 1,
 }
@@ -219,6 +222,26 @@ class Clock:
     tick_us: int = 1000
 
 
+# What of the load ends there: downloads and fetches, or every second download.
+CLIENT_LOADS = ("all", "half")
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client of the phone's hotspot: the RTT between the two, and how far it varies each way."""
+
+    load: str
+    rtt_us: int
+    jitter_us: int
+    nat: bool
+
+    def words(self) -> list[str]:
+        words = ["--client", self.load, "--client-rtt", units.show_time(self.rtt_us)]
+        if self.jitter_us:
+            words += ["--client-jitter", units.show_time(self.jitter_us)]
+        return words + (["--client-nat"] if self.nat else [])
+
+
 # Which other interface of the phone carries every second download.
 SECONDS = {
     "clat": "v4-rmnet0",
@@ -311,6 +334,7 @@ class RunSpec:
     probe_kind: str
     events: tuple[Event, ...]
     neighbours: tuple[Neighbour, ...]
+    client: Client | None
     second: str | None
     clock: Clock
     # What middleboxes make of SYNs: the window scale of the phone's, and no timestamps.
@@ -386,6 +410,7 @@ class RunSpec:
             think_us=units.parse_time_us(DEFAULTS["think"]),
             events=tuple(event for event in self.events if event.what not in _LOAD_EVENTS),
             neighbours=(),
+            client=None,
             second=None,
             clock=Clock(),
             syn_scale=None,
@@ -464,6 +489,8 @@ class RunSpec:
             words += ["--event", str(event)]
         for neighbour in self.neighbours:
             words += ["--neighbour", str(neighbour)]
+        if self.client:
+            words += self.client.words()
         if self.second:
             words += ["--second", self.second]
         if self.clock.ppm:
@@ -564,7 +591,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         raise SpecError("--uplink-buffer: needs --uplink-rate or --uplink-trace")
     spec = RunSpec(
         kernel=options.choice("kernel", tuple(read_lines())),
-        flavour="base" if options.get("unpatched") else found.flavour,
+        flavour=_flavour(options, found),
         scheme=found,
         lambda_hundredths=_lambda(options, found),
         cc=options.choice("cc", CONGESTION_CONTROLS),
@@ -600,6 +627,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         probe_kind=options.choice("probe-kind", PROBE_KINDS),
         events=_events(options.get("event") or []),
         neighbours=_neighbours(options.get("neighbour") or []),
+        client=_client(options),
         second=options.choice("second", tuple(SECONDS)) if options.given("second") else None,
         clock=_clock(options),
         syn_scale=options.whole("syn-scale", 0, MAX_SCALE) if options.given("syn-scale") else None,
@@ -616,6 +644,38 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         spec = replace(spec.idle(), seed=spec.seed)
     _check(spec)
     return spec
+
+
+def flavour_of(scheme: Scheme, *, patched: bool, nat: bool) -> str:
+    """The kernel for a scheme; what the law has no part in may do without the series."""
+    if scheme.uses_drwa:
+        return scheme.flavour
+    if nat:
+        return WITH_NAT
+    return scheme.flavour if patched else "base"
+
+
+def _flavour(options: _Options, scheme: Scheme) -> str:
+    nat = bool(options.get("client-nat"))
+    if nat and scheme.uses_drwa and scheme.flavour != WITH_NAT:
+        raise SpecError(f"--client-nat: the kernel of the scheme {scheme.name} has none")
+    if options.get("unpatched") and scheme.uses_drwa:
+        return "base"
+    return flavour_of(scheme, patched=not options.get("unpatched"), nat=nat)
+
+
+def _client(options: _Options) -> Client | None:
+    if not options.given("client"):
+        for name in ("client-rtt", "client-jitter", "client-nat"):
+            if options.given(name):
+                raise SpecError(f"--{name}: needs --client")
+        return None
+    rtt_us = options.parse("client-rtt", units.parse_time_us)
+    jitter_us = options.optional("client-jitter", units.parse_time_us)
+    if jitter_us > rtt_us:
+        raise SpecError("--client-jitter: is more than --client-rtt")
+    load = options.choice("client", CLIENT_LOADS)
+    return Client(load, rtt_us, jitter_us, bool(options.get("client-nat")))
 
 
 def _uploads(options: _Options) -> int:
@@ -908,6 +968,8 @@ def _check_company(spec: RunSpec) -> None:
             raise SpecError("--second: not with --ipv6")
         if any(event.what in ("interface", "move") for event in spec.events):
             raise SpecError("--second: not with an event interface or move")
+    if spec.client:
+        _check_client(spec, spec.client)
     if spec.upload_tso and (not spec.uplink or spec.upload_kind != "tcp" or not spec.uploads):
         raise SpecError("--upload-tso: needs --upload over TCP and --uplink-scheme")
     if spec.upload_lie_ms and any(neighbour.kind == "liar" for neighbour in spec.neighbours):
@@ -923,6 +985,19 @@ def _check_company(spec: RunSpec) -> None:
     loses = spec.loss_ppm or any(event.what == "loss" for event in spec.events)
     if spec.tso and (loses or spec.duplicate_ppm or spec.sockets.mptcp):
         raise SpecError("--tso: not with --loss, --duplicate or --mptcp, which count packets")
+
+
+def _check_client(spec: RunSpec, client: Client) -> None:
+    if spec.second or spec.sockets.accepted or spec.sockets.mptcp:
+        raise SpecError("--client: not with --second, --accepted or --mptcp")
+    if any(event.what in ("interface", "move") for event in spec.events):
+        raise SpecError("--client: not with an event interface or move")
+    if client.load == "half" and spec.flows < 2:
+        raise SpecError("--client: half needs two --flows")
+    if client.load == "all" and not spec.flows and not spec.object_bytes:
+        raise SpecError("--client: needs downloads, --flows or --object")
+    if client.nat and spec.ipv6:
+        raise SpecError("--client-nat: not with --ipv6, which is routed")
 
 
 def _check_poisson(spec: RunSpec) -> None:

@@ -19,6 +19,8 @@ from drwalab import compare, schemes, spec, units
 from drwalab.results import Result, goodput_between, jain, of_idle, rtt_between
 
 LAW = "drwa"
+# The law where it governs a hotspot's clients, too
+INTERFACE = "drwa-tc"
 STOCK = "stock"
 STATIC = "android-lte"
 # Stock under the law's own limits
@@ -83,10 +85,10 @@ class Group:
     def mean(self, who: str, of: Callable[[Result], float]) -> float:
         return float(np.mean([of(result) for result in self.runs(who)]))
 
-    def ratio(self, of: Callable[[Result], float], to: str = STOCK) -> float:
+    def ratio(self, of: Callable[[Result], float], to: str = STOCK, who: str = LAW) -> float:
         """The law's part of what another one has."""
         other = self.mean(to, of)
-        return self.mean(LAW, of) / other if other else float("inf")
+        return self.mean(who, of) / other if other else float("inf")
 
     @property
     def config(self) -> dict[str, Any]:
@@ -223,6 +225,11 @@ def goodput_of(other: str) -> Measure:
     return lambda g: g.ratio(goodput, other)
 
 
+def clients_goodput(g: Group) -> float | None:
+    """Of stock's on the same client."""
+    return g.ratio(goodput, who=INTERFACE) if g.config["client"] else None
+
+
 def p95_of(other: str) -> Measure:
     return lambda g: g.ratio(p95, other)
 
@@ -330,6 +337,30 @@ def of_same(of: Callable[[Result], float], **but: Any) -> Measure:
         return g.mean(LAW, of) / alone if alone else float("inf")
 
     return measure
+
+
+# A run whose downloads end on the phone, one of them, and of one started by itself.
+ON_THE_PHONE: dict[str, Any] = dict.fromkeys(
+    ("client", "client_rtt_ms", "client_jitter_ms", "client_nat")
+)
+ONE_ALONE: dict[str, Any] = {"flows": 1, "flow_gap_s": 0.0}
+
+
+def of_phones(of: Callable[[Result], float]) -> Measure:
+    """What a client's download has of the same one on the phone; or of one there, two have."""
+
+    def measure(g: Group) -> float | None:
+        if not g.config["client"] or not g.has(INTERFACE):
+            return None
+        phones = g.but(**ON_THE_PHONE, **ONE_ALONE)
+        return g.mean(INTERFACE, of) / phones.mean(INTERFACE, of)
+
+    return measure
+
+
+def beside_client(g: Group) -> float | None:
+    """Jain's index of the phone's and its client's downloads."""
+    return fairness(g, INTERFACE) if g.config["client"] == "half" else None
 
 
 def goodput_after_rtt_step(result: Result) -> float:
@@ -470,8 +501,8 @@ def p95_shared(g: Group) -> float:
     )
 
 
-def fairness(g: Group) -> float:
-    return g.mean(LAW, lambda r: jain(goodput_between(r, shared_from_s(r), end_s(r))) or 0.0)
+def fairness(g: Group, who: str = LAW) -> float:
+    return g.mean(who, lambda r: jain(goodput_between(r, shared_from_s(r), end_s(r))) or 0.0)
 
 
 def fetch_of_static(g: Group) -> float:
@@ -873,6 +904,11 @@ TARGETS = (
         of_same(goodput_after_rtt_step, neighbours=[]),
         0.95,
     ),
+    Target("32", "b32-client", "goodput of that on the phone", of_phones(goodput), 0.98),
+    Target("32", "b32-client", "p95 RTT of that on the phone", of_phones(p95), at_most=1.1),
+    Target("33", "b33-lan", "goodput of stock's on the client", clients_goodput, 0.97),
+    Target("34", "b34-beside", "p95 RTT of one download's", of_phones(p95), at_most=1.15),
+    Target("34", "b34-beside", "Jain's index of phone and client", beside_client, 0.95),
 )
 
 # Rows that no run of the lab can show.

@@ -268,11 +268,12 @@ static struct {
 	int syn_scale;		/* of the window, in place of the phone's; -1: its own */
 	bool strip_stamps;	/* from SYNs */
 	unsigned int pace_bytes;	/* per second, of each of the server's connections */
-	char cc[32], phone_cc[32], child[512], phone_child[512];
+	char cc[32], phone_cc[32], child[512], phone_child[512], at_end[512];
 	struct transfer upload[MAX_UPLOADS];
 	int uploads;
 	bool quic_uploads, lying_uploads;
 	bool ipv6, keep_alive, pcap, trace, fastopen, mptcp, accepted;
+	bool client, client_half;	/* of the phone's hotspot, which downloads end on */
 	bool on_demand;		/* downloads start with events */
 } spec = {
 	.probe_us = 50000, .sample_us = 100000, .read_us = 10000,
@@ -473,6 +474,14 @@ static void bind_to_device(int fd, const char *device)
 		die("binding to %s", device);
 }
 
+/* Whether this download, or fetch, is of an application on the hotspot's client. */
+static bool is_clients(const struct conn *c, enum kind kind)
+{
+	if (!spec.client || (kind != BULK_READER && kind != OBJECT_CLIENT))
+		return false;
+	return !spec.client_half || (kind == BULK_READER && (c - readers) % 2);
+}
+
 /* @device: or NULL, for what the routes say. */
 static void connect_over(const char *device, struct conn *c, enum kind kind, int port,
 			 uint32_t events)
@@ -481,7 +490,7 @@ static void connect_over(const char *device, struct conn *c, enum kind kind, int
 	struct sockaddr_storage ss;
 	socklen_t len = address_of(phone ? "server" : "phone", &ss, port);
 
-	enter(phone ? "phone" : "server");
+	enter(!phone ? "server" : is_clients(c, kind) ? "client" : "phone");
 	c->kind = kind;
 	c->fd = new_socket(kind);
 	if (device)
@@ -1775,6 +1784,8 @@ static void finish(void)
 	copy_file("/proc/self/net/netstat", "netstat");
 	if (!access("/proc/self/net/tcp_drwa", F_OK))
 		copy_file("/proc/self/net/tcp_drwa", "tcp_drwa");
+	if (spec.at_end[0])
+		shell(spec.at_end);
 	if (spec.trace) {
 		write_file("/sys/kernel/tracing/tracing_on", "0");
 		copy_file("/sys/kernel/tracing/trace", "trace");
@@ -2062,7 +2073,12 @@ static void parse_spec(const char *path)
 			spec.mptcp = true;
 		else if (!strcmp(line, "accepted"))
 			spec.accepted = true;
-		else if (!strcmp(line, "child"))
+		else if (!strcmp(line, "at_end"))
+			snprintf(spec.at_end, sizeof(spec.at_end), "%s", value);
+		else if (!strcmp(line, "client")) {
+			spec.client = true;
+			spec.client_half = !strcmp(value, "half");
+		} else if (!strcmp(line, "child"))
 			snprintf(spec.child, sizeof(spec.child), "%s", value);
 		else if (!strcmp(line, "event"))
 			parse_event(value);

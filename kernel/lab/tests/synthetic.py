@@ -7,6 +7,7 @@ from typing import Any
 from drwalab import ltelink
 
 Result = dict[str, Any]
+_LIMITS = "android-13plus"
 
 
 def run(
@@ -74,7 +75,9 @@ def run(
         "name": name,
         "scheme": scheme,
         "lambda": lam,
-        "limits": {"drwa": "android-13plus", "drwa-classic": "stock"}.get(scheme),
+        "limits": {"drwa-classic": "stock"}.get(
+            scheme, _LIMITS if scheme.startswith("drwa") else None
+        ),
         "cc": cc,
         "aqm": None,
         "config": {

@@ -54,6 +54,10 @@ def result(
 # What a result of the lab says of a plain load.
 LOAD: dict[str, Any] = {
     "neighbours": [],
+    "client": None,
+    "client_rtt_ms": None,
+    "client_jitter_ms": None,
+    "client_nat": None,
     "second": None,
     "clock_ppm": 0,
     "clock_tick_ms": 1,
@@ -284,12 +288,17 @@ def test_switching_off() -> None:
     assert targets.rtt_after_on(group(stock, result("drwa"))) is None
 
 
+# What the law in the kernel has no part in
+CLIENT_ROWS = ("32", "33", "34")
+
+
 def test_every_target_has_runs_of_its_players() -> None:
     known = cases.load()
     for target in TARGETS:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
-        assert {("stock", "cubic", None), ("drwa", "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 32)}
+        law = targets.INTERFACE if target.row in CLIENT_ROWS else "drwa"
+        assert {("stock", "cubic", None), (law, "cubic", None)} <= players
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 35)}
     # A target is known by its row, its name and its bound.
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
@@ -481,8 +490,8 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert made == ["drwa λ=1.25"]
 
 
-# Recorded by rows, with the third edition of the law; and what no record has yet.
-BY_ROWS = campaign.RESULTS / "campaign-radios.md"
+# Recorded by rows: with the third edition of the law, and clients; and what no record has yet.
+BY_ROWS = [campaign.RESULTS / f"campaign-{name}.md" for name in ("radios", "clients")]
 NOT_RECORDED = {("18", "share of the second edition's"), ("27", "goodput of a BBR sender's")}
 
 
@@ -490,7 +499,7 @@ def test_the_records_are_of_these_targets() -> None:
     """A bound that moves wants the campaign anew; what it found was judged by these bounds."""
     recorded = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
-        for document in (campaign.document_path("6.12"), BY_ROWS)
+        for document in (campaign.document_path("6.12"), *BY_ROWS)
         for line in document.read_text().splitlines()
         if line.startswith("| ") and line.count("|") == len(campaign.HEADS) + 1
     ]
@@ -537,6 +546,7 @@ PLAYERS = {
     "codel": (40.0, 96.0, 200.0, 640.0),
     "android-13plus": (5.0, 600.0, 900.0, 320.0),
     "drwa, limits android-lte": (9.0, 70.0, 110.0, 410.0),
+    "drwa-tc": (11.0, 75.0, 120.0, 420.0),
 }
 OF_STOCK = 10 / 12.5
 BASE_MS, SETTLED_MS, IDLE_MS = 50.0, 65.0, 24.0
@@ -605,9 +615,15 @@ WANTED = {
     "goodput of stock's, no timestamps": OF_STOCK,
     "share of that without the fetches": 0.8 / 0.9,
     "goodput of that without the stream, 10 s after": 10 / 9,
+    "goodput of that on the phone": 11 / 10,
+    "p95 RTT of that on the phone": 75 / 55,
+    "goodput of stock's on the client": 11 / 12.5,
+    "p95 RTT of one download's": 75 / 55,
+    "Jain's index of phone and client": 0.5,
 }
 # Of which a test of its own knows more.
 DIAL_ROW = "15"
+HOTSPOT: dict[str, Any] = {"client_rtt_ms": 4.0, "client_jitter_ms": 0.0, "client_nat": False}
 # What a link or a load has to be for a target to concern it, where one of 1 Mb/s and one that
 # varies will not do.
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -633,6 +649,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "timestamps": {"sockets": "--no-timestamps"},
     "fetches": {"arrival": "poisson", "objects": [1], "think_s": 0.1, "gro_ms": None},
     "stream": {"neighbours": ["stream"], "gro_ms": None},
+    "on the phone": HOTSPOT | {"client": "all"},
+    "on the client": HOTSPOT | {"client": "all"},
+    "of one download's": HOTSPOT | {"client": "half"},
+    "phone and client": HOTSPOT | {"client": "half"},
     "liar": {"neighbours": ["liar"], "tso": False, "gro_ms": None, "objects": [16000]},
 }
 ROW_EVENTS = {
@@ -647,7 +667,8 @@ ROW_EVENTS = {
 def of_player(who: str, **config: Any) -> Result:
     goodput, p95, fetch_ms, segment_ms = PLAYERS[who]
     law, _, limits = who.partition(", limits ")
-    r = result("drwa" if law == "drwa" else "stock", goodput, p95, **({"flows": 2} | config))
+    scheme = law if law in ("drwa", "drwa-tc") else "stock"
+    r = result(scheme, goodput, p95, **({"flows": 2} | config))
     if limits:
         r["limits"] = limits
     if who in ("android-lte", "paper-lte", "android-13plus"):
@@ -683,6 +704,14 @@ def plain_one(**config: Any) -> Result:
     return r
 
 
+def phones_own(**config: Any) -> Result:
+    """The same download on the phone, alone."""
+    r = of_player("drwa-tc", **(config | LOAD | {"flows": 1, "flow_gap_s": 0.0}))
+    r["goodput_mbps"] = 10.0
+    r["rtt_ms"]["p95"] = 55.0
+    return r
+
+
 @pytest.mark.parametrize(
     "target", [t for t in TARGETS if t.row != DIAL_ROW], ids=lambda t: f"{t.row}: {t.what}"
 )
@@ -694,6 +723,8 @@ def test_each_target_measures_what_it_says(target: Target, monkeypatch: pytest.M
     runs = [of_player(who, **config) for who in PLAYERS]
     # What some compare with what the law has otherwise.
     others = [] if LOAD.items() <= (LOAD | config).items() else [plain_one(**config)]
+    if config.get("client"):
+        others = [phones_own(**config)]
     first, *_ = targets.groups([*runs, *others])
     monkeypatch.setattr(targets, "SECOND_EDITION", {first.label: 0.4})
     assert target.measure(first) == pytest.approx(WANTED[target.what])

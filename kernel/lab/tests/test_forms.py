@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.guest, pytest.mark.lines]
 BPF = [("drwa-bpf", kernel) for kernel in ("6.12", "6.1", "7.3")]
 MODULE = [("drwa-module", "6.12"), ("drwa-module", "6.1"), ("drwa-hooks", "6.12")]
 FORMS = [*BPF, *MODULE]
+# The pair at the interface: it sees no socket, so that what concerns one is not asked of it.
+PAIR = [("drwa-tc", "6.12")]
 STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
 LINKS: dict[str, dict[str, Any]] = {
     "steady": STEADY,
@@ -135,7 +137,7 @@ def test_who_reads_seldom_has_the_link(run: Run, reader: str, form: str, kernel:
     assert ours["goodput_mbps"] >= 0.97 * stock["goodput_mbps"]
 
 
-@pytest.mark.parametrize(("form", "kernel"), MODULE)
+@pytest.mark.parametrize(("form", "kernel"), [*MODULE, *PAIR])
 def test_governs_without_timestamps(run: Run, form: str, kernel: str) -> None:
     """By the RTT alone: a short queue, for no goodput."""
     link = STEADY | {"no_timestamps": True}
@@ -167,7 +169,7 @@ def test_loses_what_the_series_loses(run: Run, form: str, kernel: str) -> None:
     assert means[form] == pytest.approx(means["drwa"], rel=0.1)
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
 def test_sees_a_rival(run: Run, form: str, kernel: str) -> None:
     """What comes and is nobody's here is counted; its share is lost otherwise."""
     result = run(form, kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
@@ -175,7 +177,7 @@ def test_sees_a_rival(run: Run, form: str, kernel: str) -> None:
     assert sum(beside) / len(beside) > 3
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
 def test_small_segments_fill_the_link(run: Run, form: str, kernel: str) -> None:
     """44 of them in flight would be half of it."""
     result = run(form, kernel=kernel, **LINKS["small segments"])
@@ -202,7 +204,7 @@ def test_a_round_ends_between_deliveries(run: Run, tmp_path: Path, form: str, ke
     assert statistics.geometric_mean(ratios) < 1.01
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
 def test_rounds_end_where_bursts_begin(run: Run, tmp_path: Path, form: str, kernel: str) -> None:
     """Within a burst, rates are those of none or of two, and half of a gap more waits."""
     link = tmp_path / "bursts.down"
@@ -249,7 +251,7 @@ def test_only_a_start_is_answered_so(lab: Lab, tmp_path: Path, form: str, kernel
     assert len([ack for ack in acks if ack > late[0]]) < 0.6 * len(late)
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
@@ -291,7 +293,7 @@ def test_offers_64_kb_at_first(
     assert max(offers) > 1 << 16
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
 def test_off_lets_go_and_on_takes_over(run: Run, form: str, kernel: str) -> None:
     """Of a connection under way: off within a second, on as soon as what was offered has come."""
     events = ["10s lambda=0", "13s lambda=1.25"]

@@ -19,6 +19,7 @@ MAKEFILE = """\
 allnoconfig:
 \tsed '/TCP_DRWA/d' $(KCONFIG_ALLCONFIG) > .config
 \tcat drwa.config >> .config 2>/dev/null || true
+\techo CONFIG_PAHOLE_VERSION=`$(PAHOLE) --version || echo 0` >> .config
 \tmkdir -p include/config && echo 6.12.1 > include/config/kernel.release
 
 linux: one.o two.o
@@ -64,7 +65,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(home / "linux" / "net" / "sched" / "Kconfig", "config NET\n\tbool\nconfig NET_SCHED\n")
     kernel = tmp_path / "kernel"
     write(kernel / "lab" / "guest" / "guest.config", "CONFIG_NET=y\nCONFIG_TCP_DRWA=y\n")
-    for fragment in ("um", "uplink", "bpf", "module", "kunit", "lockdep"):
+    for fragment in ("um", "uplink", "bpf", "nat", "module", "kunit", "lockdep"):
         write(kernel / "lab" / "guest" / f"{fragment}.config", "")
     write(kernel / "lab" / "guest" / "debug.config", "CONFIG_KASAN=y\n")
     write(kernel / "lab" / "guest" / "net" / "sched" / "sch_lab.c", "int lab;\n")
@@ -188,6 +189,19 @@ def test_debug_adds_its_fragment(tree: Path, tmp_path: Path) -> None:
     config = tmp_path / "cache" / "drwa" / "trees" / "6.12-debug" / ".config"
     assert "CONFIG_KASAN=y" in config.read_text()
     assert build("drwa") == ("int changed;\nint two;\n", ["one.o", "two.o"])
+
+
+def test_pahole_makes_no_other_kernel(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version is in no key."""
+    write(tmp_path / "bin" / "pahole", "#!/bin/sh\necho 124\n")
+    (tmp_path / "bin" / "pahole").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PAHOLE", "pahole")
+    build("base")
+    config = tmp_path / "cache" / "drwa" / "trees" / "6.12-base" / ".config"
+    assert "CONFIG_PAHOLE_VERSION=0" in config.read_text().splitlines()
 
 
 def test_a_module_comes_with_its_kernel(tree: Path) -> None:

@@ -59,3 +59,26 @@ def test_unknown_machine(lab: Lab) -> None:
         "lab: unknown machine 'riscv': choose from smp, kcsan, arm64, arm64-module, debian, cost\n"
     )
     assert (done.code, done.err) == (2, message)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("NONE", "NONE is no file"),
+        ("NONE debian", "--image: not with the names of machines"),
+        ("NONE --architecture riscv", "--architecture: 'riscv' is neither amd64 nor arm64"),
+    ],
+)
+def test_an_image_that_cannot_run(lab: Lab, words: str, message: str) -> None:
+    done = lab(f"machine --image {words}")
+    assert done.code != 0
+    assert done.err == f"lab: {message}\n"
+
+
+def test_what_is_told_of_an_image() -> None:
+    """What its tests said, and nothing of its kernel's log."""
+    said = HEAD + "# without: 9000 kb/s\n[  1.0] e1000 ok\nok 2 storm\n" + END
+    report = machine._report(said).splitlines()
+    assert report[0].startswith("machine: Linux")
+    assert {"# without: 9000 kb/s", "ok 2 storm"} <= set(report)
+    assert not any("e1000" in line for line in report)

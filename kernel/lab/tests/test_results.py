@@ -89,8 +89,8 @@ def options(**changed: object) -> dict[str, object]:
 def test_numbers(folder: Path) -> None:
     result = results.read(folder, spec.parse("drwa-classic", options()), KERNEL)
     assert result["flows"] == [
-        {"goodput_mbps": 0.96, "retransmits": 3, "reads": 7, "start_s": 0.0},
-        {"goodput_mbps": 0.32, "retransmits": 1, "reads": 2, "start_s": 0.0},
+        {"goodput_mbps": 0.96, "retransmits": 3, "reads": 7, "start_s": 0.0, "end": "phone"},
+        {"goodput_mbps": 0.32, "retransmits": 1, "reads": 2, "start_s": 0.0, "end": "phone"},
     ]
     assert result["goodput_mbps"] == 1.28
     assert result["jain"] == pytest.approx(1.28**2 / (2 * (0.96**2 + 0.32**2)), abs=1e-6)

@@ -101,6 +101,7 @@ def test_the_idle_link_is_that_of_the_link_alone() -> None:
         {"cc": "bbr", "aqm": "codel", "promotion": "500ms/7s", "no-timestamps": True},
         {"drx": "160ms/10ms/100ms"},
         {"syn-scale": "0", "strip-timestamps": True},
+        {"client": "all", "client-rtt": "30ms", "client-jitter": "12ms"},
         {"neighbour": ["quic"], "second": "clat", "flows": "2", "clock-drift": "500ppm"},
         {"uploads": "3", "upload-cc": "bbr", "upload-lie": "-20ms", "probe-kind": "opaque"},
     ]
@@ -393,6 +394,34 @@ WRONG = [
     (
         "--scheme stock --rate 1mbit --uplink-rate 1mbit --firmware 1MB --flows 2 --second vpn",
         "--second: not with --uplink-scheme",
+    ),
+    ("--scheme stock --rate 1mbit --client some", "--client: 'some' is unknown: choose from all"),
+    ("--scheme stock --rate 1mbit --client-nat", "--client-nat: needs --client"),
+    ("--scheme stock --rate 1mbit --client-rtt 1ms", "--client-rtt: needs --client"),
+    (
+        "--scheme stock --rate 1mbit --client all --client-jitter 5ms",
+        "--client-jitter: is more than --client-rtt",
+    ),
+    ("--scheme stock --rate 1mbit --client half", "--client: half needs two --flows"),
+    (
+        "--scheme stock --rate 1mbit --client all --flows 0 --upload",
+        "--client: needs downloads, --flows or --object",
+    ),
+    (
+        "--scheme stock --rate 1mbit --client all --client-nat --ipv6",
+        "--client-nat: not with --ipv6",
+    ),
+    (
+        "--scheme drwa --rate 1mbit --client all --client-nat",
+        "--client-nat: the kernel of the scheme drwa has none",
+    ),
+    (
+        "--scheme stock --rate 1mbit --client all --accepted",
+        "--client: not with --second, --accepted or --mptcp",
+    ),
+    (
+        "--scheme stock --rate 1mbit --client all --event '1s move=wlan0'",
+        "--client: not with an event interface or move",
     ),
     ("--scheme stock --rate 1mbit --upload-cc bbr", "--upload-cc: needs --upload or --uploads"),
     (

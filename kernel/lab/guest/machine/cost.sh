@@ -69,6 +69,8 @@ uplink() { # Mb/s of the way up
 
 bpf() { on $phone "$here/drwa-bpf" "$@" || echo "not ok 1 cost # drwa-bpf $*"; }
 
+pair() { on $phone "$here/tc/drwa-bpf" "$@" || echo "not ok 1 cost # the pair's drwa-bpf $*"; }
+
 echo "TAP version 13"
 echo "1..1"
 mkdir /sys/fs/cgroup/server /sys/fs/cgroup/phone
@@ -83,6 +85,11 @@ bpf set --interface cell0 --lambda 1.25
 measure programs
 echo "# programs $(bpf status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 bpf detach
+pair attach --interface cell0 --lambda 0 --object "$here/tc/drwa.bpf.o"
+measure pair_off
+pair set --interface cell0 --lambda 1.25
+measure pair
+pair detach
 kill $server $phone
 echo 1 >/proc/sys/net/ipv4/ip_forward
 # Of which the stream leaves a part, and which it fills

@@ -1,0 +1,1153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* drwa-bpf: DRWA's tc programs on a Linux machine, no reboot and no patch
+ *
+ * Programs and maps lie pinned in one folder of the BPF file system, for all interfaces.
+ * A folder of another name becomes that one when it is whole. Commands that change
+ * something wait for each other. An interface is first
+ * entered with lambda 0, then it gets its filters, then its lambda: an attach that does
+ * not come to its end leaves nothing that does anything, and the next command finds it.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <linux/magic.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+#define static_assert	_Static_assert
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
+#include "drwa.h"
+
+#define VERSION	"1.0"
+
+#define BPFFS	"/sys/fs/bpf"
+#define PINS	BPFFS "/drwa"
+#define UNFINISHED	BPFFS "/drwa-unfinished"
+
+#define ETHERNET_BYTES	14
+#define FILTER_HANDLE	1
+
+/* A client that sends nothing for that long after its handshake may have been taken by
+ * hardware, which forwards without telling.
+ */
+#define SILENT_US	5000000
+
+enum exit_code { DONE = 0, FAILED = 1, WRONG = 2, CANNOT = 77 };
+
+static const char usage[] =
+"Usage: drwa-bpf attach --interface NAME [--lambda NUMBER] [--queue NUMBER]\n"
+"       drwa-bpf set --interface NAME --lambda NUMBER [--queue NUMBER]\n"
+"       drwa-bpf status [--interface NAME] [--json]\n"
+"       drwa-bpf detach [--interface NAME]\n"
+"       drwa-bpf watch --interface PATTERN [--lambda NUMBER] [--queue NUMBER]\n"
+"\n"
+"Keeps the queue of a cellular link short: lowers the receive window in the TCP headers\n"
+"that go out over the interface, of this machine's connections and of those that it\n"
+"forwards. Governed is what is opened from now on.\n"
+"\n"
+"  -i, --interface NAME  such as wwan0; of watch a pattern, such as 'ww*'\n"
+"  -l, --lambda NUMBER   what may be in flight, in bandwidth-delay products: 1.00 to\n"
+"                        10.00, or 0 for off; 1.25 unless given\n"
+"  -q, --queue NUMBER    interfaces with the same number, 1 to 2147483647, wait in the\n"
+"                        same queue (a VPN over wwan0); 0, the default: none other\n"
+"  -p, --priority NUMBER of the filters, 1 to 65535; 1 unless given. Lower ones run first\n"
+"  -o, --object FILE     the programs; " DRWA_OBJECT "\n"
+"                        unless given\n"
+"  -j, --json            machine-readable\n"
+"  -h, --help\n"
+"  -V, --version\n"
+"\n"
+"watch attaches to what there is and what appears, and detaches when it ends. Needs root.\n"
+"Ends with 0 when done, 1 when something failed, 2 for wrong options, and 77 when this\n"
+"machine cannot.\n";
+
+__attribute__((noreturn, format(printf, 2, 3)))
+static void die(enum exit_code code, const char *format, ...)
+{
+	va_list args;
+
+	fputs("drwa-bpf: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(code);
+}
+
+struct options {
+	const char *interface;
+	const char *object;
+	u32 ifindex;
+	u32 lambda;
+	u32 queue;
+	u32 priority;
+	bool lambda_given;
+	bool queue_given;
+	bool json;
+};
+
+/* "1.25", or "0"; in hundredths */
+static u32 parse_lambda(const char *text)
+{
+	char *end;
+	double value = strtod(text, &end);
+	long hundredths = (long)(value * 100 + 0.5);
+
+	if (end == text || *end || (hundredths && (hundredths < DRWA_LAMBDA_MIN ||
+						   hundredths > DRWA_LAMBDA_MAX)) || value < 0)
+		die(WRONG, "--lambda '%s': give 1.00 to 10.00, or 0 for off", text);
+	return hundredths;
+}
+
+static u32 parse_number(const char *option, const char *text, u32 least, u32 most)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (end == text || *end || text[0] == '-' || value < least || value > most)
+		die(WRONG, "--%s '%s': give %u to %u", option, text, least, most);
+	return value;
+}
+
+/* A kernel with the series has a knob for each interface. Two laws that share a queue take
+ * each other for rivals.
+ */
+static void refuse_second_governor(const char *interface)
+{
+	char path[128];
+	int lambda = 0;
+	FILE *knob;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/tcp_drwa_lambda", interface);
+	knob = fopen(path, "r");
+	if (!knob)
+		return;
+	if (fscanf(knob, "%d", &lambda) != 1)
+		lambda = 0;
+	fclose(knob);
+	if (lambda)
+		die(FAILED, "this kernel governs %s itself: write 0 to %s first, or leave it be",
+		    interface, path);
+}
+
+static int say(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_DEBUG || !getenv("DRWA_VERBOSE"))
+		return 0;
+	return vfprintf(stderr, format, args);
+}
+
+static void need_root(void)
+{
+	if (geteuid())
+		die(CANNOT, "run it as root");
+}
+
+static void need_bpffs(void)
+{
+	struct statfs fs;
+
+	if (!statfs(BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
+		return;
+	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
+		die(CANNOT, "%s is no BPF file system and cannot be mounted: %s", BPFFS,
+		    strerror(errno));
+}
+
+/* Takes a folder of pins away. */
+static void unpin(const char *folder)
+{
+	struct dirent *each;
+	DIR *dir = opendir(folder);
+	char path[512];
+
+	if (!dir)
+		return;
+	while ((each = readdir(dir))) {
+		snprintf(path, sizeof(path), "%s/%s", folder, each->d_name);
+		if (each->d_name[0] != '.')
+			unlink(path);
+	}
+	closedir(dir);
+	rmdir(folder);
+}
+
+/* Waits for other commands, and takes away what those that were killed have left. */
+static void begin_changes(void)
+{
+	int fd = open(BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* For as long as this process lives */
+	if (fd < 0 || flock(fd, LOCK_EX))
+		die(FAILED, "cannot lock %s: %s", BPFFS, strerror(errno));
+	unpin(UNFINISHED);
+}
+
+static int open_pin(const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", PINS, name);
+	fd = bpf_obj_get(path);
+	if (fd < 0 && errno == ENOENT)
+		die(FAILED, "nothing is attached: drwa-bpf attach --interface NAME");
+	if (fd < 0)
+		die(FAILED, "%s: %s", path, strerror(errno));
+	return fd;
+}
+
+/* The keys of a map, at most @room of them. All are read before one is written, as an
+ * entry that is written comes to the beginning of its chain: a walk that goes on from
+ * there may never end. What others write meanwhile may be there twice.
+ */
+static int keys_of(int map, void *keys, size_t size, int room)
+{
+	char *next = keys;
+	int n;
+
+	for (n = 0; n < room; n++, next += size)
+		if (bpf_map_get_next_key(map, n ? next - size : NULL, next))
+			break;
+	return n;
+}
+
+struct devs {
+	int map;
+	int n;
+	u32 ifindex[DRWA_DEVS];
+	struct drwa_dev dev[DRWA_DEVS];
+};
+
+/* Those that are there; interfaces that are gone are forgotten. */
+static void read_devs(struct devs *devs)
+{
+	u32 keys[DRWA_DEVS];
+	char name[IF_NAMESIZE];
+	int i, n;
+
+	devs->n = 0;
+	devs->map = open_pin("drwa_devs");
+	n = keys_of(devs->map, keys, sizeof(*keys), DRWA_DEVS);
+	for (i = 0; i < n; i++) {
+		if (!if_indextoname(keys[i], name)) {
+			bpf_map_delete_elem(devs->map, &keys[i]);
+			continue;
+		}
+		if (bpf_map_lookup_elem(devs->map, &keys[i], &devs->dev[devs->n]))
+			continue;
+		devs->ifindex[devs->n++] = keys[i];
+	}
+}
+
+static struct drwa_dev *find_dev(struct devs *devs, u32 ifindex)
+{
+	int i;
+
+	for (i = 0; i < devs->n; i++)
+		if (devs->ifindex[i] == ifindex)
+			return &devs->dev[i];
+	return NULL;
+}
+
+static void write_dev(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
+{
+	if (bpf_map_update_elem(devs->map, &ifindex, dev, BPF_ANY))
+		die(FAILED, "cannot write to the map: %s",
+		    errno == E2BIG ? "too many interfaces are governed" : strerror(errno));
+}
+
+static void clear(const char *map, u32 slot, const void *zeroes)
+{
+	int fd = open_pin(map);
+
+	bpf_map_update_elem(fd, &slot, zeroes, BPF_ANY);
+	close(fd);
+}
+
+/* A place that no interface counts in, nor has its queue in */
+static u32 free_slot(const struct devs *devs)
+{
+	static const struct drwa_counts counts;
+	static const struct drwa_queue queue;
+	u32 slot;
+	int i;
+
+	for (slot = 0; slot < DRWA_DEVS; slot++) {
+		for (i = 0; i < devs->n; i++)
+			if (devs->dev[i].slot == slot || devs->dev[i].queue == slot)
+				break;
+		if (i < devs->n)
+			continue;
+		clear("drwa_counts", slot, &counts);
+		clear("drwa_queues", slot, &queue);
+		return slot;
+	}
+	die(FAILED, "too many interfaces are governed");
+}
+
+/* Interfaces of one number are in the queue of the one that was first. */
+static void choose_queue(const struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+{
+	int i;
+
+	dev->number = number;
+	dev->queue = dev->slot;
+	for (i = 0; number && i < devs->n; i++)
+		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex)
+			dev->queue = devs->dev[i].queue;
+}
+
+static u64 netns(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/net", &st))
+		die(CANNOT, "cannot tell the network name space: %s", strerror(errno));
+	return st.st_ino;
+}
+
+/* Interfaces have numbers in one network name space. */
+static void same_netns(void)
+{
+	u64 attached;
+	u32 zero = 0;
+	int fd = open_pin("drwa_netns");
+
+	if (bpf_map_lookup_elem(fd, &zero, &attached))
+		die(FAILED, "cannot read the map: %s", strerror(errno));
+	close(fd);
+	if (attached != netns())
+		die(FAILED, "the programs are attached in another network name space");
+}
+
+/* Length of the header ahead of IP's */
+static u32 link_bytes(const char *interface)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+	if (fd < 0 || ioctl(fd, SIOCGIFHWADDR, &request))
+		die(FAILED, "%s: %s", interface, strerror(errno));
+	close(fd);
+	switch (request.ifr_hwaddr.sa_family) {
+	case ARPHRD_ETHER:
+		return ETHERNET_BYTES;
+	case ARPHRD_NONE:
+	case ARPHRD_RAWIP:
+	case ARPHRD_PPP:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+		return 0;
+	default:
+		die(CANNOT, "%s: packets of its kind (ARPHRD %u) cannot be read", interface,
+		    request.ifr_hwaddr.sa_family);
+	}
+}
+
+/* --- Filters --- */
+
+static const struct {
+	const char *program;
+	const char *name;
+	enum bpf_tc_attach_point at;
+	u32 parent;
+} hooks[] = {
+	{ "drwa_ingress", "ingress", BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS) },
+	{ "drwa_egress", "egress", BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS) },
+};
+
+#define HOOKS	(sizeof(hooks) / sizeof(*hooks))
+
+static bool program_info(int fd, struct bpf_prog_info *info)
+{
+	u32 size = sizeof(*info);
+
+	memset(info, 0, size);
+	return !bpf_obj_get_info_by_fd(fd, info, &size);
+}
+
+/* The program of a hook's filter, 0: there is none of ours' priority and handle */
+static u32 filter_program(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+
+	return bpf_tc_query(&at, &filter) ? 0 : filter.prog_id;
+}
+
+static u32 pinned_program(size_t hook)
+{
+	struct bpf_prog_info info;
+	int fd = open_pin(hooks[hook].program);
+	bool known = program_info(fd, &info);
+
+	close(fd);
+	return known ? info.id : 0;
+}
+
+/* Is it ours, of an earlier attach maybe? Names came with 4.15. */
+static bool is_ours(u32 program, size_t hook)
+{
+	struct bpf_prog_info info;
+	int fd;
+	bool ours;
+
+	if (!program)
+		return false;
+	if (program == pinned_program(hook))
+		return true;
+	fd = bpf_prog_get_fd_by_id(program);
+	ours = fd >= 0 && program_info(fd, &info) && !strcmp(info.name, hooks[hook].program);
+	if (fd >= 0)
+		close(fd);
+	return ours;
+}
+
+static bool is_attached(u32 ifindex, const struct drwa_dev *dev)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS; i++)
+		if (filter_program(ifindex, i, dev->priority) != pinned_program(i))
+			return false;
+	return true;
+}
+
+static int add_filter(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+	int failed;
+
+	if (is_ours(filter_program(ifindex, hook, priority), hook))
+		filter.flags = BPF_TC_F_REPLACE;
+	filter.prog_fd = open_pin(hooks[hook].program);
+	failed = bpf_tc_attach(&at, &filter);
+	close(filter.prog_fd);
+	return failed;
+}
+
+static void remove_filter(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+
+	if (is_ours(filter_program(ifindex, hook, priority), hook))
+		bpf_tc_detach(&at, &filter);
+}
+
+struct filters_request {
+	struct nlmsghdr head;
+	struct tcmsg tc;
+};
+
+/* Are there filters at a hook? Also if it cannot be told. */
+static bool has_filters(u32 ifindex, size_t hook)
+{
+	struct filters_request request = {
+		.head.nlmsg_len = sizeof(request),
+		.head.nlmsg_type = RTM_GETTFILTER,
+		.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.tc.tcm_ifindex = ifindex,
+		.tc.tcm_parent = hooks[hook].parent,
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *head = (const struct nlmsghdr *)answer;
+	bool any = true;
+
+	if (fd < 0)
+		return true;
+	if (send(fd, &request, sizeof(request), 0) == sizeof(request) &&
+	    recv(fd, answer, sizeof(answer), 0) >= (ssize_t)sizeof(*head))
+		any = head->nlmsg_type != NLMSG_DONE;
+	close(fd);
+	return any;
+}
+
+/* Filters and their qdisc, if that was made for them and nobody else uses it */
+static void remove_filters(u32 ifindex, const struct drwa_dev *dev)
+{
+	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	bool used = !dev->clsact;
+	size_t i;
+
+	for (i = 0; i < HOOKS; i++)
+		remove_filter(ifindex, i, dev->priority);
+	for (i = 0; i < HOOKS && !used; i++)
+		used = has_filters(ifindex, i);
+	if (!used)
+		bpf_tc_hook_destroy(&both);
+}
+
+static void forget(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
+{
+	remove_filters(ifindex, dev);
+	bpf_map_delete_elem(devs->map, &ifindex);
+}
+
+/* Of a name that the next command takes away, if this one does not come that far */
+static void unpin_all(void)
+{
+	if (!rename(PINS, UNFINISHED))
+		unpin(UNFINISHED);
+}
+
+__attribute__((noreturn))
+static void fail_attach(struct devs *devs, const struct options *o, const struct drwa_dev *dev,
+			size_t hook, int error)
+{
+	u32 program = filter_program(o->ifindex, hook, dev->priority);
+
+	forget(devs, o->ifindex, dev);
+	read_devs(devs);
+	if (!devs->n)
+		unpin_all();
+	if (error == -EEXIST || error == -EINVAL)
+		die(FAILED, "another filter has priority %u at %s's %s (program %u): give another "
+		    "--priority; lower ones run first", dev->priority, o->interface,
+		    hooks[hook].name, program);
+	die(error == -EOPNOTSUPP || error == -ENOENT ? CANNOT : FAILED,
+	    "cannot attach to %s's %s: %s", o->interface, hooks[hook].name, strerror(-error));
+}
+
+static void add_filters(struct devs *devs, const struct options *o, struct drwa_dev *dev)
+{
+	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = o->ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int failed = bpf_tc_hook_create(&both);
+	size_t i;
+
+	if (!failed)
+		dev->clsact = 1;
+	else if (failed != -EEXIST)
+		fail_attach(devs, o, dev, 0, failed);
+	write_dev(devs, o->ifindex, dev);
+	for (i = 0; i < HOOKS; i++) {
+		failed = add_filter(o->ifindex, i, dev->priority);
+		if (failed)
+			fail_attach(devs, o, dev, i, failed);
+	}
+}
+
+/* --- Commands --- */
+
+static void clean_up(void)
+{
+	unpin(UNFINISHED);
+}
+
+static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* What asks an attach to end waits for the next step of it. */
+static void hold_signals(sigset_t *held)
+{
+	size_t i;
+
+	sigemptyset(held);
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		sigaddset(held, ends[i]);
+	sigprocmask(SIG_BLOCK, held, NULL);
+}
+
+static void end_if_asked(void)
+{
+	sigset_t pending;
+	size_t i;
+
+	sigpending(&pending);
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (sigismember(&pending, ends[i]))
+			exit(128 + ends[i]);
+}
+
+static void load(const char *path)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, how,
+		    .kernel_log_level = getenv("DRWA_VERBOSE") ? 4 : 0);
+	struct bpf_program *program;
+	struct bpf_object *object;
+	u64 ours = netns();
+	u32 zero = 0;
+
+	atexit(clean_up);
+	if (mkdir(UNFINISHED, 0700))
+		die(FAILED, "%s: %s", UNFINISHED, strerror(errno));
+	object = bpf_object__open_file(path, &how);
+	if (!object)
+		die(FAILED, "%s: %s", path, strerror(errno));
+	/* libbpf knows these sections' names in some versions only. */
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
+	if (bpf_object__load(object))
+		die(CANNOT, "this kernel does not take the programs (%s); DRWA_VERBOSE=1 tells why",
+		    strerror(errno));
+	end_if_asked();
+	if (bpf_object__pin_maps(object, UNFINISHED) ||
+	    bpf_object__pin_programs(object, UNFINISHED))
+		die(FAILED, "cannot pin below %s: %s", BPFFS, strerror(errno));
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_netns"), &zero,
+				&ours, BPF_ANY))
+		die(FAILED, "cannot write to the map: %s", strerror(errno));
+	end_if_asked();
+	if (rename(UNFINISHED, PINS))
+		die(FAILED, "%s: %s", PINS, strerror(errno));
+	bpf_object__close(object);
+}
+
+static int attach(const struct options *o)
+{
+	struct drwa_dev *known, dev = { .priority = o->priority };
+	static struct devs devs;
+	sigset_t held;
+
+	refuse_second_governor(o->interface);
+	dev.l2 = link_bytes(o->interface);
+	need_bpffs();
+	begin_changes();
+	hold_signals(&held);
+	if (access(PINS, F_OK))
+		load(o->object);
+	else
+		same_netns();
+	read_devs(&devs);
+	known = find_dev(&devs, o->ifindex);
+	if (known && known->priority != o->priority) {
+		forget(&devs, o->ifindex, known);
+		read_devs(&devs);
+		known = NULL;
+	}
+	if (known) {
+		known->l2 = dev.l2;
+		dev = *known;
+	} else {
+		dev.slot = free_slot(&devs);
+	}
+	if (!known || o->queue_given)
+		choose_queue(&devs, o->ifindex, &dev, o->queue);
+	if (!known || !is_attached(o->ifindex, &dev))
+		add_filters(&devs, o, &dev);
+	dev.lambda = o->lambda;
+	write_dev(&devs, o->ifindex, &dev);
+	return DONE;
+}
+
+static struct drwa_dev *need_dev(struct devs *devs, const struct options *o)
+{
+	struct drwa_dev *dev;
+
+	read_devs(devs);
+	dev = find_dev(devs, o->ifindex);
+	if (!dev)
+		die(FAILED, "%s is not governed: drwa-bpf attach --interface %s", o->interface,
+		    o->interface);
+	return dev;
+}
+
+static int set(const struct options *o)
+{
+	static struct devs devs;
+	struct drwa_dev *dev;
+
+	if (!o->lambda_given)
+		die(WRONG, "set needs --lambda");
+	if (o->lambda)
+		refuse_second_governor(o->interface);
+	begin_changes();
+	same_netns();
+	dev = need_dev(&devs, o);
+	dev->lambda = o->lambda;
+	if (o->queue_given)
+		choose_queue(&devs, o->ifindex, dev, o->queue);
+	write_dev(&devs, o->ifindex, dev);
+	return DONE;
+}
+
+static int detach(const struct options *o)
+{
+	static struct devs devs;
+	int i;
+
+	begin_changes();
+	same_netns();
+	if (o->interface) {
+		forget(&devs, o->ifindex, need_dev(&devs, o));
+		read_devs(&devs);
+	} else {
+		read_devs(&devs);
+		for (i = 0; i < devs.n; i++)
+			forget(&devs, devs.ifindex[i], &devs.dev[i]);
+		devs.n = 0;
+	}
+	if (!devs.n)
+		unpin_all();
+	return DONE;
+}
+
+/* --- Status --- */
+
+static double ms(u32 us)
+{
+	return us / 1e3;
+}
+
+static u32 now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
+}
+
+static u32 queue_us(const struct drwa *d)
+{
+	return d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
+}
+
+static void print_end(char *text, size_t size, const u32 *address, u16 port)
+{
+	bool v4 = !address[1] && !address[2] && !address[3];
+	char name[INET6_ADDRSTRLEN];
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, address, name, sizeof(name));
+	snprintf(text, size, v4 ? "%s:%u" : "[%s]:%u", name, ntohs(port));
+}
+
+static void print_bins(const char *name, const __u64 *bins)
+{
+	printf(", \"%s\": [", name);
+	for (int i = 0; i < DRWA_BINS; i++)
+		printf("%s%llu", i ? ", " : "", bins[i]);
+	putchar(']');
+}
+
+static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa_counts *c,
+		      bool json, const char *comma)
+{
+	char name[IF_NAMESIZE] = "(gone)";
+	bool attached = is_attached(ifindex, dev);
+
+	if_indextoname(ifindex, name);
+	if (!json) {
+		printf("%-16s %6.2f %6u %8llu %9llu %9llu %12llu %12llu %10llu %10llu%s\n", name,
+		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
+		       c->not_tcp, c->unknown, c->mptcp + c->is_signed,
+		       attached ? "" : "  no filters: attach again");
+		return;
+	}
+	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
+	       "\"queue\": %u, \"priority\": %u, \"flows\": %llu, \"rounds\": %llu, "
+	       "\"capped\": %llu, \"came_bytes\": %llu, \"ungoverned_bytes\": {\"not_tcp\": %llu, "
+	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu}",
+	       comma, name, ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
+	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
+	       c->mptcp, c->is_signed);
+	print_bins("delay_us_log2", c->delay_us);
+	print_bins("rtt_us_log2", c->rtt_us);
+	putchar('}');
+}
+
+static void print_devs(const struct devs *devs, const struct options *o)
+{
+	int i, fd = open_pin("drwa_counts");
+	const char *comma = "";
+
+	if (!o->json)
+		printf("%-16s %6s %6s %8s %9s %9s %12s %12s %10s %10s\n", "interface", "lambda",
+		       "queue", "flows", "rounds", "capped", "bytes came", "no TCP", "unknown",
+		       "aside");
+	for (i = 0; i < devs->n; i++) {
+		struct drwa_counts counts;
+
+		if (o->interface && devs->ifindex[i] != o->ifindex)
+			continue;
+		if (bpf_map_lookup_elem(fd, &devs->dev[i].slot, &counts))
+			continue;
+		print_dev(devs->ifindex[i], &devs->dev[i], &counts, o->json, comma);
+		comma = ", ";
+	}
+	close(fd);
+}
+
+/* Why it is not governed, or how it is */
+static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *dev)
+{
+	static const char *const phases[] = { "start", "hold", "drain" };
+
+	if (!f->answered)
+		return "handshake";
+	if (f->aside == DRWA_MPTCP)
+		return "aside: MPTCP";
+	if (f->aside == DRWA_SIGNED)
+		return "aside: signed";
+	if (f->aside)
+		return "aside: unread options";
+	if (!dev || !dev->lambda)
+		return "off";
+	if (f->forwarded && !f->last_len && now_us() - f->opened_us > SILENT_US)
+		return "silent: idle, or offloaded";
+	if (!f->d.rtt_us)
+		return "no sample yet";
+	if (f->d.rival)
+		return "beside a rival";
+	return f->d.phase < 3 ? phases[f->d.phase] : "?";
+}
+
+static void print_flows(struct devs *devs, const struct options *o)
+{
+	struct drwa_key *keys = calloc(DRWA_FLOWS, sizeof(*keys));
+	int i, n, flows = open_pin("drwa_flows");
+	const char *comma = "";
+
+	if (!keys)
+		die(FAILED, "out of memory");
+	n = keys_of(flows, keys, sizeof(*keys), DRWA_FLOWS);
+	if (!o->json)
+		printf("\n%-46s %-7s %10s %12s %9s %9s  %s\n", "connection", "ends", "rate Mb/s",
+		       "window bytes", "queue ms", "RTT ms", "state");
+	for (i = 0; i < n; i++) {
+		char remote[64], local[64];
+		struct drwa_flow f;
+		const char *state;
+
+		if (bpf_map_lookup_elem(flows, &keys[i], &f) || (f.fin_came && f.fin_sent) ||
+		    (o->interface && f.ifindex != o->ifindex))
+			continue;
+		state = state_of(&f, find_dev(devs, f.ifindex));
+		print_end(remote, sizeof(remote), keys[i].remote, keys[i].remote_port);
+		print_end(local, sizeof(local), keys[i].local, keys[i].local_port);
+		if (o->json)
+			printf("%s{\"remote\": \"%s\", \"local\": \"%s\", \"ifindex\": %u, "
+			       "\"forwarded\": %s, \"timestamps\": %s, \"scale\": %u, "
+			       "\"rate_mbps\": %.3f, \"window_bytes\": %u, \"queue_ms\": %.3f, "
+			       "\"rtt_ms\": %.3f, \"lan_rtt_ms\": %.3f, \"state\": \"%s\"}",
+			       comma, remote, local, f.ifindex, f.forwarded ? "true" : "false",
+			       f.ts ? "true" : "false", f.scale, f.d.rate * 8 / 1048576., f.d.wnd,
+			       ms(queue_us(&f.d)), ms(f.d.rtt_us), ms(f.lan_us), state);
+		else
+			printf("%-46s %-7s %10.2f %12u %9.1f %9.1f  %s\n", remote,
+			       f.forwarded ? "client" : "here", f.d.rate * 8 / 1048576., f.d.wnd,
+			       ms(queue_us(&f.d)), ms(f.d.rtt_us), state);
+		comma = ", ";
+	}
+	close(flows);
+	free(keys);
+}
+
+/* The kernel counts runs and their time while kernel.bpf_stats_enabled is 1. */
+static void print_programs(void)
+{
+	struct bpf_prog_info info;
+	const char *comma = "";
+	size_t i;
+	int fd;
+
+	for (i = 0; i < HOOKS; i++) {
+		fd = open_pin(hooks[i].program);
+		if (program_info(fd, &info)) {
+			printf("%s{\"program\": \"%s\", \"verified_instructions\": %u, "
+			       "\"jited_bytes\": %u, \"runs\": %llu, \"run_ns\": %llu}",
+			       comma, hooks[i].program, info.verified_insns, info.jited_prog_len,
+			       info.run_cnt, info.run_time_ns);
+			comma = ", ";
+		}
+		close(fd);
+	}
+}
+
+static int status(const struct options *o)
+{
+	static struct devs devs;
+
+	same_netns();
+	if (o->interface)
+		need_dev(&devs, o);
+	else
+		read_devs(&devs);
+	if (o->json)
+		printf("{\"interfaces\": [");
+	print_devs(&devs, o);
+	if (o->json)
+		printf("], \"connections\": [");
+	print_flows(&devs, o);
+	if (o->json) {
+		printf("], \"programs\": [");
+		print_programs();
+		puts("]}");
+	}
+	return DONE;
+}
+
+/* --- Watch --- */
+
+static int in_child(int (*command)(const struct options *), const struct options *o)
+{
+	int how = FAILED;
+	sigset_t none;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return FAILED;
+	if (!pid) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		exit(command(o));
+	}
+	if (waitpid(pid, &how, 0) != pid || !WIFEXITED(how))
+		return FAILED;
+	return WEXITSTATUS(how);
+}
+
+/* What watch has attached to */
+struct watched {
+	u32 ifindex[DRWA_DEVS];
+	int n;
+};
+
+static int is_watched(const struct watched *w, u32 ifindex)
+{
+	int i;
+
+	for (i = 0; i < w->n; i++)
+		if (w->ifindex[i] == ifindex)
+			return i;
+	return -1;
+}
+
+/* With its filters, and read as its packets are now */
+static bool is_governed(const struct if_nameindex *each)
+{
+	static struct devs devs;
+	struct drwa_dev *dev;
+	bool governed;
+
+	if (access(PINS, F_OK))
+		return false;
+	read_devs(&devs);
+	dev = find_dev(&devs, each->if_index);
+	governed = dev && is_attached(each->if_index, dev) && dev->l2 == link_bytes(each->if_name);
+	close(devs.map);
+	return governed;
+}
+
+static int ask_governed(const struct options *o)
+{
+	const struct if_nameindex each = {
+		.if_index = o->ifindex,
+		.if_name = (char *)o->interface,
+	};
+
+	return !is_governed(&each);
+}
+
+static void take_up(struct watched *w, const struct options *o, const struct if_nameindex *each)
+{
+	struct options one = *o;
+	int i = is_watched(w, each->if_index);
+
+	one.interface = each->if_name;
+	one.ifindex = each->if_index;
+	if (i >= 0 && in_child(ask_governed, &one) == DONE)
+		return;
+	if (i < 0 && w->n == DRWA_DEVS)
+		return;
+	if (in_child(attach, &one) != DONE)
+		return;
+	printf("%s is governed\n", each->if_name);
+	if (i < 0)
+		w->ifindex[w->n++] = each->if_index;
+}
+
+static void let_go(struct watched *w, const struct options *o, int i)
+{
+	struct options one = *o;
+	char name[IF_NAMESIZE];
+
+	one.ifindex = w->ifindex[i];
+	one.interface = if_indextoname(one.ifindex, name);
+	if (one.interface && in_child(detach, &one) == DONE)
+		printf("%s is let go\n", name);
+	w->ifindex[i] = w->ifindex[--w->n];
+}
+
+static void look_around(struct watched *w, const struct options *o)
+{
+	struct if_nameindex *all = if_nameindex(), *each;
+	char name[IF_NAMESIZE];
+	int i;
+
+	/* One that was renamed is the pattern's no more; one that is gone has no name. */
+	for (i = w->n - 1; i >= 0; i--)
+		if (!if_indextoname(w->ifindex[i], name) || fnmatch(o->interface, name, 0))
+			let_go(w, o, i);
+	for (each = all; each && each->if_index; each++)
+		if (!fnmatch(o->interface, each->if_name, 0))
+			take_up(w, o, each);
+	if (all)
+		if_freenameindex(all);
+	fflush(stdout);
+}
+
+/* Interfaces, their filters and qdiscs: whoever changes those may have taken ours. */
+static int open_monitor(void)
+{
+	const struct sockaddr_nl groups = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_LINK | RTMGRP_TC,
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&groups, sizeof(groups)))
+		die(CANNOT, "cannot follow the interfaces: %s", strerror(errno));
+	return fd;
+}
+
+static int watch(const struct options *o)
+{
+	struct pollfd wait[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	static struct watched w;
+	char message[16384];
+	sigset_t held;
+
+	wait[0].fd = open_monitor();
+	hold_signals(&held);
+	wait[1].fd = signalfd(-1, &held, SFD_CLOEXEC);
+	if (wait[1].fd < 0)
+		die(FAILED, "cannot wait for signals: %s", strerror(errno));
+	do {
+		look_around(&w, o);
+		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+			die(FAILED, "cannot wait: %s", strerror(errno));
+		/* What they say is looked up; some may have been lost. */
+		while (recv(wait[0].fd, message, sizeof(message), 0) > 0 || errno == ENOBUFS)
+			errno = 0;
+	} while (!wait[1].revents);
+	while (w.n)
+		let_go(&w, o, w.n - 1);
+	return DONE;
+}
+
+static const struct option long_options[] = {
+	{ "interface", required_argument, NULL, 'i' },
+	{ "lambda", required_argument, NULL, 'l' },
+	{ "queue", required_argument, NULL, 'q' },
+	{ "priority", required_argument, NULL, 'p' },
+	{ "object", required_argument, NULL, 'o' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 }
+};
+
+static const struct {
+	const char *name;
+	int (*run)(const struct options *o);
+	bool needs_interface;
+} commands[] = {
+	{ "attach", attach, true },
+	{ "set", set, true },
+	{ "status", status, false },
+	{ "detach", detach, false },
+	{ "watch", watch, true },
+};
+
+#define COMMANDS	(sizeof(commands) / sizeof(*commands))
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "i:l:q:p:o:jhV", long_options, NULL)) != -1) {
+		switch (option) {
+		case 'i':
+			o->interface = optarg;
+			break;
+		case 'l':
+			o->lambda = parse_lambda(optarg);
+			o->lambda_given = true;
+			break;
+		case 'q':
+			o->queue = parse_number("queue", optarg, 0, 0x7fffffff);
+			o->queue_given = true;
+			break;
+		case 'p':
+			o->priority = parse_number("priority", optarg, 1, 0xffff);
+			break;
+		case 'o':
+			o->object = optarg;
+			break;
+		case 'j':
+			o->json = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(DONE);
+		case 'V':
+			puts("drwa-bpf " VERSION);
+			exit(DONE);
+		default:
+			exit(WRONG);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .object = DRWA_OBJECT, .lambda = 125, .priority = 1 };
+	const char *verb;
+	size_t i;
+
+	libbpf_set_print(say);
+	parse_options(argc, argv, &o);
+	verb = optind < argc ? argv[optind] : "";
+	for (i = 0; i < COMMANDS; i++)
+		if (argc - optind == 1 && !strcmp(verb, commands[i].name))
+			break;
+	if (i == COMMANDS) {
+		fputs(usage, stderr);
+		return WRONG;
+	}
+	if (commands[i].needs_interface && !o.interface)
+		die(WRONG, "%s needs --interface", verb);
+	if (o.interface && commands[i].run != watch) {
+		o.ifindex = if_nametoindex(o.interface);
+		if (!o.ifindex)
+			die(WRONG, "--interface '%s': there is none", o.interface);
+	}
+	need_root();
+	return commands[i].run(&o);
+}

@@ -1,0 +1,736 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DRWA at an interface: binding of the law to the packets that cross it
+ *
+ *	tc/ingress	samples, rounds
+ *	tc/egress	what was offered, and the window in the header
+ *
+ * The window of what a phone sends is written there, whoever made the header: the
+ * phone's own TCP, or that of a client of its hotspot. Nothing else of a packet is
+ * changed, and none is dropped, held back or kept from filters behind.
+ *
+ * What was offered stays offered (RFC 9293, 3.8.6.2.1), so a lower target takes
+ * effect as data comes.
+ *
+ * The programs keep within what Linux 4.14's verifier, helpers and maps are: no BTF,
+ * no calls, no loops, and no field of struct __sk_buff that came later. A branch of
+ * the parser doubles what the verifier sees, so it computes where it can.
+ *
+ * Segments of one connection may come and go on two CPUs. A field of struct
+ * drwa_flow is written on one of the two ways alone, and the other one may read what
+ * is a segment old. Only a SYN makes an entry, and only what is sent takes it away.
+ */
+#include <stddef.h>
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+/* The law's one loop doubles 2^18 us until no RTT is longer, and none is of 2^26. */
+#define while(condition)	_Pragma("unroll") for (int _n = 0; _n < 8 && (condition); _n++)
+
+/* All is inlined but what the kernel runs. */
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+#include "tcp_drwa_core.c"
+#undef while
+#pragma clang attribute pop
+
+#include "drwa.h"
+
+/* UAPI that Debian's headers for user space define beside libc's. */
+#define ETH_P_IP		0x0800
+#define ETH_P_IPV6		0x86dd
+#define IPPROTO_TCP		6
+#define TC_ACT_UNSPEC		(-1)
+
+#define TCPOPT_EOL		0
+#define TCPOPT_NOP		1
+#define TCPOPT_MSS		2
+#define TCPOPT_WINDOW		3
+#define TCPOPT_TIMESTAMP	8
+#define TCPOPT_MD5SIG		19
+#define TCPOPT_AO		29
+#define TCPOPT_MPTCP		30
+
+#define TCPHDR_FIN		0x01
+#define TCPHDR_SYN		0x02
+#define TCPHDR_RST		0x04
+#define TCPHDR_PSH		0x08
+#define TCPHDR_ACK		0x10
+#define TCPHDR_URG		0x20
+
+/* RFC 9293, 3.7.1: what a full segment has where nobody says anything; and the least
+ * that Linux takes.
+ */
+#define DRWA_MSS_DEFAULT	536
+#define DRWA_MSS_MIN		88
+
+/* RFC 7323, 2.3 */
+#define DRWA_SCALE_MAX		14
+
+/* What timestamps take of each segment, with two NOPs */
+#define DRWA_TS_BYTES		12
+
+/* Options of a SYN are ten at most on the systems that are known, NOPs included. */
+#define DRWA_OPTIONS		12
+
+/* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
+#define DRWA_LAN_SHIFT		3
+
+/* Of TCP over IPv6 with timestamps. What is no more than that, ACKs and pings, fills no
+ * queue, whatever part it is of a slow link's bytes.
+ */
+#define DRWA_HEADER_BYTES	72
+
+#define NSEC_PER_USEC		1000
+#define USEC_PER_MSEC		1000
+
+#define DRWA_MAP(name, kind, id, what, entries)			\
+	struct {						\
+		__uint(type, BPF_MAP_TYPE_ ## kind);		\
+		__uint(max_entries, entries);			\
+		__type(key, id);				\
+		__type(value, what);				\
+	} name SEC(".maps")
+
+DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
+DRWA_MAP(drwa_queues, ARRAY, u32, struct drwa_queue, DRWA_DEVS);
+DRWA_MAP(drwa_counts, ARRAY, u32, struct drwa_counts, DRWA_DEVS);
+DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
+
+/* Whose interfaces the numbers are, by inode: their owner asks for that. */
+DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
+
+struct ipv4 {
+	u8	version_words;
+	u8	tos;
+	__be16	len;
+	__be16	id;
+	__be16	fragment;
+	u8	ttl;
+	u8	protocol;
+	__be16	check;
+	__be32	from;
+	__be32	to;
+};
+
+struct ipv6 {
+	__be32	flow;
+	__be16	len;
+	u8	next;
+	u8	hops;
+	__be32	from[4];
+	__be32	to[4];
+};
+
+/* Timestamps behind two NOPs, as senders align them (RFC 7323, appendix A) */
+#define TS_HEAD	bpf_htonl(0x0101080a)
+#define TS_LEN	10
+
+struct tcp {
+	__be16	from;
+	__be16	to;
+	__be32	seq;
+	__be32	ack;
+	u8	words;
+	u8	flags;
+	__be16	window;
+	__be16	check;
+	__be16	urgent;
+	__be32	ts_head;
+	__be32	ts_val;
+	__be32	ts_ecr;
+};
+
+#define TCP_BYTES	offsetof(struct tcp, ts_head)
+
+/* A segment, with what the options say that matters here */
+struct segment {
+	struct drwa_key	key;
+	struct tcp	tcp;
+	u32		at;	/* of the TCP header in the packet */
+	u32		len;	/* payload, bytes */
+	u32		now_us;
+	u32		tsval;
+	u32		tsecr;
+	u32		mss;
+	u32		scale;
+	u8		ts;
+	u8		scales;
+	u8		aside;
+};
+
+/* 1 if equal, else 0, without a branch; below 2^32 */
+static u64 same(u64 a, u64 b)
+{
+	u64 differ = a ^ b;
+
+	asm volatile("" : "+r"(differ));
+	return (differ - 1) >> 63;
+}
+
+/* @a if @which is 1, @b if it is 0 */
+static u64 choose(u64 which, u64 a, u64 b)
+{
+	u64 mask = -which;
+
+	asm volatile("" : "+r"(mask));
+	return b ^ ((a ^ b) & mask);
+}
+
+static u32 load32(const u8 *bytes)
+{
+	return bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
+}
+
+/* Options from @at to @end */
+static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
+{
+	u64 kind, ts_at = 0, mss_at = 0, scale_at = 0, is_signed = 0, mptcp = 0;
+	u8 option[2], value[8];
+	int i;
+
+#pragma unroll
+	for (i = 0; i < DRWA_OPTIONS; i++) {
+		if (at + sizeof(option) > end ||
+		    bpf_skb_load_bytes(skb, at, option, sizeof(option)))
+			break;
+		kind = option[0];
+		if (kind == TCPOPT_EOL) {
+			at = end;
+			break;
+		}
+		ts_at = choose(same(kind, TCPOPT_TIMESTAMP) & same(option[1], TS_LEN), at + 2,
+			       ts_at);
+		mss_at = choose(same(kind, TCPOPT_MSS), at + 2, mss_at);
+		scale_at = choose(same(kind, TCPOPT_WINDOW), at + 2, scale_at);
+		is_signed |= same(kind, TCPOPT_MD5SIG) | same(kind, TCPOPT_AO);
+		mptcp |= same(kind, TCPOPT_MPTCP);
+		at += choose(same(kind, TCPOPT_NOP), 1, option[1]);
+	}
+	if (ts_at && !bpf_skb_load_bytes(skb, ts_at, value, sizeof(value))) {
+		s->ts = 1;
+		s->tsval = load32(value);
+		s->tsecr = load32(value + 4);
+	}
+	if (mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
+		s->mss = value[0] << 8 | value[1];
+	if (scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1)) {
+		s->scales = 1;
+		s->scale = min(value[0], DRWA_SCALE_MAX);
+	}
+	if (is_signed)
+		s->aside = DRWA_SIGNED;
+	else if (mptcp)
+		s->aside = DRWA_MPTCP;
+	else if (at + 1 < end)
+		s->aside = DRWA_UNREAD;
+}
+
+/* TCP's header and options, of a packet that @out says where it goes
+ *
+ * Return: false if there is none that is whole.
+ */
+static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
+{
+	u32 bytes, header;
+
+	__builtin_memset(s, 0, sizeof(*s));
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct ipv4 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP ||
+		    (ip.fragment & bpf_htons(0x3fff)))
+			return false;
+		header = (ip.version_words & 15) * 4;
+		bytes = bpf_ntohs(ip.len) - header;
+		/* Longer than the field can say (BIG TCP) */
+		if (!ip.len)
+			bytes = skb->len - l2 - header;
+		s->at = l2 + header;
+		s->key.remote[0] = out ? ip.to : ip.from;
+		s->key.local[0] = out ? ip.from : ip.to;
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.next != IPPROTO_TCP)
+			return false;
+		bytes = bpf_ntohs(ip.len);
+		if (!ip.len)
+			bytes = skb->len - l2 - sizeof(ip);
+		s->at = l2 + sizeof(ip);
+		__builtin_memcpy(s->key.remote, out ? ip.to : ip.from, sizeof(ip.to));
+		__builtin_memcpy(s->key.local, out ? ip.from : ip.to, sizeof(ip.to));
+	} else {
+		return false;
+	}
+	if (bpf_skb_load_bytes(skb, s->at, &s->tcp, sizeof(s->tcp))) {
+		if (bpf_skb_load_bytes(skb, s->at, &s->tcp, TCP_BYTES))
+			return false;
+		s->tcp.ts_head = 0;
+	}
+	s->key.remote_port = out ? s->tcp.to : s->tcp.from;
+	s->key.local_port = out ? s->tcp.from : s->tcp.to;
+	header = (s->tcp.words >> 4) * 4;
+	s->len = bytes - header;
+	if (header < TCP_BYTES || (s32)s->len < 0 || s->at + bytes > skb->len)
+		return false;
+	s->now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
+	if (!(s->tcp.flags & TCPHDR_SYN) && header >= sizeof(s->tcp) && s->tcp.ts_head == TS_HEAD) {
+		s->ts = 1;
+		s->tsval = bpf_ntohl(s->tcp.ts_val);
+		s->tsecr = bpf_ntohl(s->tcp.ts_ecr);
+	} else if (header > TCP_BYTES) {
+		parse_options(skb, s, s->at + TCP_BYTES, s->at + header);
+	}
+	return true;
+}
+
+static void count(u64 *counter, u64 n)
+{
+	__sync_fetch_and_add(counter, n);
+}
+
+static u32 beyond_headers(u32 bytes)
+{
+	return bytes - min(bytes, DRWA_HEADER_BYTES);
+}
+
+/* The bin of @us; no branches, each of which the verifier would follow both ways */
+static u32 bin(u32 us)
+{
+	u64 above;
+	u32 bin = 0;
+	int i;
+
+#pragma unroll
+	for (i = 0; i < DRWA_BINS - 1; i++) {
+		above = us >> (DRWA_BIN_SHIFT + i);
+		asm volatile("" : "+r"(above));
+		bin += -above >> 63;
+	}
+	return bin;
+}
+
+static void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
+{
+	u32 i;
+
+	count(&counts->rounds, 1);
+	if (!sampled)
+		return;
+	i = bin(d->rtt_us - min(d->path_us, d->rtt_us));
+	if (i < DRWA_BINS)
+		count(&counts->delay_us[i], 1);
+	i = bin(d->path_us);
+	if (i < DRWA_BINS)
+		count(&counts->rtt_us[i], 1);
+}
+
+/* --- What comes --- */
+
+/* As tcp_measure_rcv_mss() has it: two alike are full ones, unless they are short and
+ * something ended there.
+ */
+static void measure_segment(struct drwa_flow *f, u32 len, u8 flags)
+{
+	bool remnant = flags & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_PSH | TCPHDR_URG);
+
+	if (len >= f->segment)
+		f->segment = min(len, f->mss);
+	else if (len == f->last_len && (len >= DRWA_MSS_DEFAULT || !remnant))
+		f->segment = len;
+	f->last_len = len;
+}
+
+/* When the echoed timestamp was first sent; marks that it passed over go.
+ *
+ * Return: the RTT, 0: not known.
+ */
+static u32 echoed_us(struct drwa_flow *f, const struct segment *s)
+{
+	u32 rtt_us = 0;
+	u8 i = f->echoed;
+	int n;
+
+#pragma unroll
+	for (n = 0; n < 4; n++) {
+		struct drwa_mark *mark = &f->marks[i & (DRWA_MARKS - 1)];
+
+		if (i == f->marked || (s32)(mark->tsval - s->tsecr) > 0)
+			break;
+		if (mark->tsval == s->tsecr)
+			rtt_us = s->now_us - mark->at_us;
+		i++;
+	}
+	f->echoed = i;
+	return rtt_us;
+}
+
+/* As tcp_rcv_rtt_measure(): the time that a window's worth of data takes */
+static u32 window_came_us(struct drwa_flow *f, const struct segment *s)
+{
+	u32 us = 0;
+
+	if (f->window_us) {
+		if ((s32)(f->next - f->window_seq) < 0)
+			return 0;
+		us = s->now_us - f->window_us;
+	}
+	f->window_seq = f->edge;
+	f->window_us = s->now_us | 1;
+	return us;
+}
+
+/* The SYN was answered. The handshake met no queue of its own connection: its RTT gives the
+ * best base there is.
+ *
+ * Return: that RTT, 0: none.
+ */
+static u32 answer(struct drwa_flow *f, const struct segment *s)
+{
+	bool syn = s->tcp.flags & TCPHDR_SYN;
+
+	/* Of the SYN that was seen; some send data with it. */
+	if (!(s->tcp.flags & TCPHDR_ACK) || syn == f->passive ||
+	    bpf_ntohl(s->tcp.ack) - f->opened_seq - 1 > U16_MAX)
+		return 0;
+	if (syn) {
+		if (!f->scales || !s->scales)
+			f->scale = 0;
+		if (f->ts && !s->ts) {
+			f->ts = 0;
+			f->mss += DRWA_TS_BYTES;
+		}
+		/* A subflow is one if both ends say so. */
+		if (s->aside || f->aside == DRWA_MPTCP)
+			f->aside = s->aside;
+		f->next = bpf_ntohl(s->tcp.seq) + 1;
+		f->acked = f->next;
+		f->edge += f->next;
+	}
+	f->answered = 1;
+	return s->now_us - f->opened_us;
+}
+
+static u32 sample_us(struct drwa_flow *f, const struct segment *s)
+{
+	u32 us;
+
+	if (!s->ts)
+		return window_came_us(f, s);
+	f->window_us = 0;
+	if (s->tsecr == f->tsecr)
+		return 0;
+	f->tsecr = s->tsecr;
+	us = echoed_us(f, s);
+	/* As tcp_rcv_rtt_measure_ts(): a shorter one may have waited for its writer. */
+	if (!us || s->len < f->segment)
+		return 0;
+	return us + f->lan_us;
+}
+
+/* Is it next, or behind what is? Then what waited behind a hole is known, too. */
+static bool deliver(struct drwa_flow *f, const struct segment *s)
+{
+	u32 seq = bpf_ntohl(s->tcp.seq), end = seq + s->len, acked = READ_ONCE(f->acked);
+
+	if ((s32)(acked - f->next) > 0)
+		f->next = acked;
+	if ((s->tcp.flags & TCPHDR_RST) && seq == f->next)
+		f->fin_came = 1;
+	if ((s32)(seq - f->next) > 0 || (s32)(end - f->next) < 0)
+		return false;
+	if (s->tcp.flags & TCPHDR_FIN)
+		f->fin_came = 1;
+	if (end == f->next)
+		return false;
+	f->next = end;
+	/* An ACK of what came late would have waited for what came before. */
+	if (f->lan_sent == READ_ONCE(f->lan_done)) {
+		f->lan_seq = end;
+		f->lan_sent_us = s->now_us;
+		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
+	}
+	return true;
+}
+
+/* What the header cannot carry would be rounded up at every segment. */
+static void align(struct drwa_flow *f)
+{
+	u32 unit = 1 << (f->scale & 15);
+
+	f->d.wnd = (f->d.wnd + unit - 1) & -unit;
+}
+
+/* A sender that stops sending timestamps is a new one. */
+static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
+			u32 rtt_us)
+{
+	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
+
+	if (f->d.rtt_us && (s->ts || !f->d.clock)) {
+		drwa_sample(&f->d, rtt_us, owd_us);
+		return;
+	}
+	drwa_reset(&f->d, DRWA_LAW_DELAY);
+	drwa_start(&f->d, &queue->link, s->now_us, f->next, rtt_us, owd_us, s->ts);
+	align(f);
+}
+
+static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+		      struct drwa_counts *counts, const struct segment *s)
+{
+	bool sampled = f->d.samples;
+
+	if (!f->d.lambda)
+		count(&counts->flows, 1);
+	f->d.lambda = dev->lambda;
+	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
+	if (drwa_count_due(&f->d, &queue->link, s->now_us))
+		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came, queue->sent);
+	align(f);
+	count_round(counts, &f->d, sampled);
+}
+
+static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u32 len)
+{
+	if (f->aside == DRWA_MPTCP)
+		count(&counts->mptcp, len);
+	else
+		count(&counts->is_signed, len);
+}
+
+static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+		 struct drwa_counts *counts, const struct segment *s)
+{
+	u32 rtt_us = 0;
+	bool delivered;
+
+	if (!f->answered) {
+		rtt_us = answer(f, s);
+		if (!f->answered)
+			return;
+	}
+	f->came_us = s->now_us;
+	if (f->aside) {
+		count_aside(counts, f, s->len);
+		return;
+	}
+	delivered = deliver(f, s);
+	if (s->len)
+		measure_segment(f, s->len, s->tcp.flags);
+	if (!rtt_us && s->len)
+		rtt_us = sample_us(f, s);
+	if (!dev->lambda) {
+		if (f->d.rtt_us)
+			drwa_reset(&f->d, DRWA_LAW_DELAY);
+		return;
+	}
+	if (rtt_us)
+		take_sample(f, queue, s, rtt_us);
+	if (!s->len)
+		return;
+	drwa_heard(&queue->link, s->now_us);
+	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
+		end_round(f, dev, queue, counts, s);
+}
+
+/* --- What is sent --- */
+
+/* A SYN, or a SYN ACK */
+static void open(struct __sk_buff *skb, const struct segment *s)
+{
+	u32 window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	/* Before 4.18, what a map is given comes from the stack. */
+	struct drwa_flow none, *f;
+
+	/* Its padding, too */
+	__builtin_memset(&none, 0, sizeof(none));
+	if (bpf_map_update_elem(&drwa_flows, &s->key, &none, BPF_ANY))
+		return;
+	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
+	if (!f)
+		return;
+	f->opened_us = s->now_us;
+	f->opened_seq = bpf_ntohl(s->tcp.seq);
+	f->ifindex = skb->ifindex;
+	f->forwarded = !!skb->ingress_ifindex;
+	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
+	if (s->ts)
+		f->mss -= DRWA_TS_BYTES;
+	f->segment = min(f->mss, DRWA_MSS_DEFAULT);
+	f->scale = s->scale;
+	f->scales = s->scales;
+	f->ts = s->ts;
+	f->aside = s->aside;
+	f->edge = window;
+	if (s->tcp.flags & TCPHDR_ACK) {
+		f->passive = 1;
+		f->next = acked;
+		f->acked = acked;
+		f->edge += acked;
+	}
+}
+
+/* The mean of the way to the client and back, for the sender waits for all of it: a least one
+ * would leave out what a busy Wi-Fi adds.
+ */
+static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
+{
+	u32 us, sent = READ_ONCE(f->lan_sent);
+
+	if (sent == f->lan_done || (s32)(acked - f->lan_seq) < 0)
+		return;
+	us = s->now_us - f->lan_sent_us;
+	WRITE_ONCE(f->lan_done, sent);
+	if (!f->forwarded)
+		return;
+	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
+}
+
+/* Sixteen of an RTT, if timestamps tick that often */
+static void mark(struct drwa_flow *f, const struct segment *s)
+{
+	u8 i = f->marked;
+	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
+	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
+
+	if (!s->ts || s->tsval == f->tsval)
+		return;
+	f->tsval = s->tsval;
+	if ((u8)(i - READ_ONCE(f->echoed)) >= DRWA_MARKS ||
+	    s->now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
+		return;
+	next->tsval = s->tsval;
+	next->at_us = s->now_us;
+	WRITE_ONCE(f->marked, i + 1);
+}
+
+/* Writes the window of @units, and its checksum. Did it? */
+static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
+{
+	__be16 window = bpf_htons(units);
+
+	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp.window,
+				    window, sizeof(window)) &&
+	       !bpf_skb_store_bytes(skb, s->at + offsetof(struct tcp, window), &window,
+				    sizeof(window), 0);
+}
+
+/* The window as it is, or as the law has it, but nothing less than what was offered. */
+static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		  struct drwa_counts *counts, bool governed)
+{
+	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
+
+	if (governed && cap) {
+		if ((s32)left > (s32)cap)
+			cap = left;
+		cap = (cap + (1 << scale) - 1) >> scale;
+		if (cap < units && write_window(skb, s, cap)) {
+			units = cap;
+			count(&counts->capped, 1);
+		}
+	}
+	if ((s32)((units << scale) - left) > 0)
+		f->edge = acked + (units << scale);
+}
+
+static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		 const struct drwa_dev *dev, struct drwa_counts *counts)
+{
+	u32 acked = bpf_ntohl(s->tcp.ack);
+
+	if ((s32)(acked - f->acked) > 0)
+		WRITE_ONCE(f->acked, acked);
+	measure_lan(f, s, acked);
+	mark(f, s);
+	offer(skb, f, s, counts, dev->lambda);
+}
+
+#pragma clang attribute pop
+
+/* --- What the kernel runs --- */
+
+SEC("tc/ingress")
+int drwa_ingress(struct __sk_buff *skb)
+{
+	u32 ifindex = skb->ifindex, slot, bytes;
+	struct drwa_counts *counts;
+	struct drwa_queue *queue;
+	struct drwa_flow *f;
+	struct drwa_dev *dev;
+	struct segment s;
+
+	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
+	if (!dev)
+		return TC_ACT_UNSPEC;
+	slot = dev->slot;
+	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
+	slot = dev->queue;
+	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	if (!counts || !queue)
+		return TC_ACT_UNSPEC;
+	/* Whosever the packet is, it was in the queue. */
+	bytes = skb->len - dev->l2;
+	count(&counts->came, beyond_headers(bytes));
+	if (counts->came > queue->came)
+		queue->came = counts->came;
+	if (!parse(skb, dev->l2, &s, false)) {
+		count(&counts->not_tcp, bytes);
+		return TC_ACT_UNSPEC;
+	}
+	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	if (f)
+		came(f, dev, queue, counts, &s);
+	else if (s.len)
+		count(&counts->unknown, s.len);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc/egress")
+int drwa_egress(struct __sk_buff *skb)
+{
+	u32 ifindex = skb->ifindex, slot;
+	struct drwa_counts *counts;
+	struct drwa_queue *queue;
+	struct drwa_flow *f;
+	struct drwa_dev *dev;
+	struct segment s;
+
+	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
+	if (!dev)
+		return TC_ACT_UNSPEC;
+	slot = dev->slot;
+	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
+	slot = dev->queue;
+	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	if (!counts || !queue)
+		return TC_ACT_UNSPEC;
+	count(&counts->sent, beyond_headers(skb->len - dev->l2));
+	if (counts->sent > queue->sent)
+		queue->sent = counts->sent;
+	if (!parse(skb, dev->l2, &s, true))
+		return TC_ACT_UNSPEC;
+	if (s.tcp.flags & TCPHDR_SYN) {
+		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
+			open(skb, &s);
+		return TC_ACT_UNSPEC;
+	}
+	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	if (!f)
+		return TC_ACT_UNSPEC;
+	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	    (f->answered || f->passive) && !f->aside)
+		sent(skb, f, &s, dev, counts);
+	if (s.tcp.flags & TCPHDR_FIN)
+		f->fin_sent = 1;
+	/* The last ACK, or there is none to come */
+	if ((s.tcp.flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
+		bpf_map_delete_elem(&drwa_flows, &s.key);
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

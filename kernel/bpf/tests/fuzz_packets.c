@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Random and hostile packets through the tc programs, by BPF_PROG_TEST_RUN
+ *
+ * fuzz_packets OBJECT SEED COUNT
+ *
+ * Of each packet: it is let through, as long as it was, and no byte of it is another one
+ * but for the window and the checksum of a TCP segment that is sent. The window is lower
+ * then, the checksum tells the same of the rest, and no right edge moves back, by a
+ * reader of packets of its own. What a connection may offer is known, since all that it
+ * sent is. Ends with 1, and the packet, where that is not so.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s32 s32;
+typedef __u64 u64;
+#define static_assert	_Static_assert
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
+#include "drwa.h"
+
+#define ETHERNET	14
+#define PACKET_MAX	1600
+#define LOOPBACK	1	/* the interface of a test run */
+#define CONNECTIONS	48
+#define KNOWN		1048576	/* a power of two */
+
+enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
+enum { IN, OUT };
+
+/* What the programs may know of a connection by the packets that it had */
+struct known {
+	struct drwa_key	key;
+	u32	opened_seq;
+	u32	edge;
+	u8	scale;
+	u8	scales;
+	u8	used;
+	u8	open;
+	u8	passive;
+	u8	answered;
+	u8	aside;	/* not to be touched */
+};
+
+/* As this reads it */
+struct seen {
+	struct drwa_key	key;
+	size_t	at;	/* of the TCP header */
+	size_t	end;
+	u32	seq;
+	u32	ack;
+	u32	window;
+	u8	flags;
+	u8	scale;
+	u8	scales;
+	u8	signed_;
+	u8	mptcp;
+	u8	unread;
+};
+
+/* One that packets are made for */
+struct connection {
+	bool	v6;
+	u8	n;
+	u8	scale;
+	u8	kind;		/* 0: opened here, 1: by the other end, 2: not seen */
+	bool	ts;
+	u32	ours;
+	u32	theirs;
+	u32	acked;
+	u32	tsval;
+};
+
+static struct known table[KNOWN];
+static struct connection connections[CONNECTIONS];
+static u64 state;
+static u64 rewritten, governed_acks;
+
+static u32 draw(void)
+{
+	u64 z = state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z >> 32;
+}
+
+static u32 below(u32 n)
+{
+	return draw() % n;
+}
+
+static void put16(u8 *at, u32 value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+}
+
+static void put32(u8 *at, u32 value)
+{
+	put16(at, value >> 16);
+	put16(at + 2, value);
+}
+
+static u32 get16(const u8 *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+static u32 get32(const u8 *at)
+{
+	return get16(at) << 16 | get16(at + 2);
+}
+
+/* One's complement sum, with one form of 0 */
+static u32 sum(u32 from, const u8 *at, size_t n)
+{
+	u64 total = from;
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2)
+		total += get16(at + i);
+	if (n & 1)
+		total += at[n - 1] << 8;
+	while (total >> 16)
+		total = (total & 0xffff) + (total >> 16);
+	return total == 0xffff ? 0 : total;
+}
+
+/* --- Reading --- */
+
+static void read_options(struct seen *s, const u8 *at, const u8 *end)
+{
+	int i;
+
+	for (i = 0; at + 1 < end; i++) {
+		/* The programs read that many, and must not touch what may be signed. */
+		if (i == 12) {
+			s->unread = 1;
+			return;
+		}
+		if (at[0] == 0)
+			return;
+		if (at[0] == 3 && at + 2 < end + 8) {
+			s->scales = 1;
+			s->scale = at[2] < 14 ? at[2] : 14;
+		}
+		s->signed_ |= at[0] == 19 || at[0] == 29;
+		s->mptcp |= at[0] == 30;
+		at += at[0] == 1 ? 1 : at[1];
+	}
+}
+
+static bool read_packet(struct seen *s, const u8 *packet, size_t n, int way)
+{
+	const u8 *ip = packet + ETHERNET;
+	size_t header, bytes;
+
+	memset(s, 0, sizeof(*s));
+	if (get16(packet + 12) == 0x0800) {
+		if (n < ETHERNET + 20 || ip[9] != 6 || (get16(ip + 6) & 0x3fff))
+			return false;
+		header = (ip[0] & 15) * 4;
+		bytes = get16(ip + 2) ? get16(ip + 2) : n - ETHERNET;
+		if (bytes < header)
+			return false;
+		bytes -= header;
+		memcpy(way == OUT ? s->key.remote : s->key.local, ip + 16, 4);
+		memcpy(way == OUT ? s->key.local : s->key.remote, ip + 12, 4);
+	} else if (get16(packet + 12) == 0x86dd) {
+		if (n < ETHERNET + 40 || ip[6] != 6)
+			return false;
+		header = 40;
+		bytes = get16(ip + 4) ? get16(ip + 4) : n - ETHERNET - 40;
+		memcpy(way == OUT ? s->key.remote : s->key.local, ip + 24, 16);
+		memcpy(way == OUT ? s->key.local : s->key.remote, ip + 8, 16);
+	} else {
+		return false;
+	}
+	s->at = ETHERNET + header;
+	s->end = s->at + bytes;
+	if (s->end > n || s->at + 20 > n || bytes < 20)
+		return false;
+	packet += s->at;
+	header = (packet[12] >> 4) * 4;
+	if (header < 20 || header > bytes)
+		return false;
+	memcpy(way == OUT ? &s->key.local_port : &s->key.remote_port, packet, 2);
+	memcpy(way == OUT ? &s->key.remote_port : &s->key.local_port, packet + 2, 2);
+	s->seq = get32(packet + 4);
+	s->ack = get32(packet + 8);
+	s->flags = packet[13];
+	s->window = get16(packet + 14);
+	read_options(s, packet + 20, packet + header);
+	return true;
+}
+
+/* --- What is known --- */
+
+static struct known *find(const struct drwa_key *key)
+{
+	const u8 *bytes = (const u8 *)key;
+	u32 hash = 2166136261u;
+	struct known *k;
+	size_t i;
+
+	for (i = 0; i < sizeof(*key); i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	hash ^= hash >> 16;
+	for (i = 0; i < KNOWN; i++) {
+		k = &table[(hash + i) & (KNOWN - 1)];
+		if (!k->used || !memcmp(&k->key, key, sizeof(*key)))
+			return k;
+	}
+	return NULL;
+}
+
+static void note_open(const struct seen *s)
+{
+	struct known *k = find(&s->key);
+
+	if (!k) {
+		fputs("too many connections for this table\n", stderr);
+		exit(2);
+	}
+	*k = (struct known){
+		.key = s->key,
+		.used = 1,
+		.open = 1,
+		.opened_seq = s->seq,
+		.scale = s->scale,
+		.scales = s->scales,
+		.edge = s->window,
+		.aside = s->signed_ || s->unread ? 2 : s->mptcp,
+	};
+	if (s->flags & ACK) {
+		k->passive = 1;
+		k->edge += s->ack;
+	}
+}
+
+static void note_answer(struct known *k, const struct seen *s)
+{
+	bool syn = s->flags & SYN;
+
+	if (k->answered || !(s->flags & ACK) || syn == k->passive ||
+	    s->ack - k->opened_seq - 1 > 0xffff)
+		return;
+	k->answered = 1;
+	if (!syn)
+		return;
+	if (!k->scales || !s->scales)
+		k->scale = 0;
+	if (s->signed_ || s->unread)
+		k->aside = 2;
+	else if (k->aside < 2)
+		k->aside = s->mptcp;
+	k->edge += s->seq + 1;
+}
+
+/* --- Making --- */
+
+static size_t put_options(u8 *at, const struct connection *c, u32 tsecr, bool syn)
+{
+	size_t n = 0;
+
+	if (syn) {
+		memcpy(at, "\x02\x04", 2);
+		put16(at + 2, below(8) ? 1460 : draw());
+		memcpy(at + 4, "\x04\x02\x01\x03\x03", 5);
+		at[9] = c->scale;
+		n = 10;
+		if (!below(40)) {
+			memcpy(at + n, "\x1e\x0c\x01\x00\x12\x34\x56\x78\x9a\xbc\xde\xf0", 12);
+			n += 12;
+		}
+		if (!below(40)) {
+			at[n] = below(2) ? 19 : 29;
+			at[n + 1] = 10;
+			n += 10;
+		}
+	}
+	if (c->ts && n + 10 <= 38) {
+		if (!syn) {
+			at[n++] = 1;
+			at[n++] = 1;
+		}
+		memcpy(at + n, "\x08\x0a", 2);
+		put32(at + n + 2, c->tsval);
+		put32(at + n + 6, tsecr);
+		n += 10;
+	}
+	while (n & 3)
+		at[n++] = 1;
+	return n;
+}
+
+/* A packet of a connection; its sums are right. */
+static size_t build(u8 *packet, const struct connection *c, int way, u8 flags, u32 seq, u32 ack,
+		    u32 window, size_t payload, u32 tsecr)
+{
+	size_t ip = c->v6 ? 40 : 20, header, tcp_bytes, i;
+	u8 *at = packet + ETHERNET, *tcp = at + ip;
+	u8 local[16] = { 10, 0, 0, c->n }, remote[16] = { 192, 0, 2, c->n };
+
+	memset(packet, 0, PACKET_MAX);
+	put16(packet + 12, c->v6 ? 0x86dd : 0x0800);
+	header = 20 + put_options(tcp + 20, c, tsecr, flags & SYN);
+	tcp_bytes = header + payload;
+	if (c->v6) {
+		local[15] = 1;
+		remote[15] = 2;
+		at[0] = 0x60;
+		put16(at + 4, tcp_bytes);
+		at[6] = 6;
+		at[7] = 64;
+		memcpy(at + 8, way == OUT ? local : remote, 16);
+		memcpy(at + 24, way == OUT ? remote : local, 16);
+	} else {
+		at[0] = 0x45;
+		put16(at + 2, ip + tcp_bytes);
+		at[8] = 64;
+		at[9] = 6;
+		memcpy(at + 12, way == OUT ? local : remote, 4);
+		memcpy(at + 16, way == OUT ? remote : local, 4);
+	}
+	put16(tcp, way == OUT ? 40000 + c->n : 443);
+	put16(tcp + 2, way == OUT ? 443 : 40000 + c->n);
+	put32(tcp + 4, seq);
+	put32(tcp + 8, ack);
+	tcp[12] = header / 4 << 4;
+	tcp[13] = flags;
+	put16(tcp + 14, window);
+	for (i = 0; i < payload; i++)
+		tcp[header + i] = i;
+	i = sum(6 + tcp_bytes, at + (c->v6 ? 8 : 12), c->v6 ? 32 : 8);
+	put16(tcp + 16, ~sum(i, tcp, tcp_bytes));
+	return ETHERNET + ip + tcp_bytes;
+}
+
+static void renew(struct connection *c, int n)
+{
+	*c = (struct connection){
+		.v6 = below(2),
+		.n = n,
+		.scale = below(16),
+		.kind = below(8) < 6 ? 0 : 1 + below(2),
+		.ts = below(4),
+		.ours = draw(),
+		.theirs = draw(),
+		.tsval = draw(),
+	};
+	c->acked = c->theirs + 1;
+}
+
+/* Mostly what is next, of a connection that may just have begun */
+static size_t next_packet(u8 *packet, int *way)
+{
+	int n = below(CONNECTIONS);
+	struct connection *c = &connections[n];
+	u32 what = below(100), payload = below(3) ? 1200 : below(1300), window = draw() & 0xffff;
+
+	c->tsval += below(3);
+	if (what < 2) {
+		renew(c, n);
+		if (c->kind == 2)
+			what = 20;
+	}
+	if (what < 2) {
+		*way = OUT;
+		return build(packet, c, OUT, c->kind ? SYN | ACK : SYN, c->ours,
+			     c->kind ? c->theirs + 1 : 0, window, 0, 0);
+	}
+	if (what < 8) {
+		*way = IN;
+		return build(packet, c, IN, c->kind ? ACK : SYN | ACK,
+			     c->theirs + (c->kind ? 1 : 0), c->ours + 1, window, 0, c->tsval);
+	}
+	if (what < 50) {
+		*way = IN;
+		c->theirs += below(50) ? 0 : below(4000);
+		n = build(packet, c, IN, ACK | (below(200) ? 0 : draw()), c->theirs + 1,
+			  c->ours + 1, window, payload, c->tsval - below(3));
+		c->theirs += payload;
+		return n;
+	}
+	*way = OUT;
+	if (below(3))
+		c->acked = c->theirs + 1;
+	else if (!below(20))
+		c->acked -= below(3000);
+	else if (!below(500))
+		c->acked = draw();
+	return build(packet, c, OUT, ACK | (below(300) ? 0 : draw()), c->ours + 1, c->acked, window,
+		     below(4) ? 0 : payload, draw());
+}
+
+/* Bytes of its headers change, or its length does. */
+static size_t mangle(u8 *packet, size_t n)
+{
+	u32 times = 1 + below(4);
+
+	while (times--) {
+		switch (below(8)) {
+		case 3:	/* a fragment */
+			packet[ETHERNET + 6] ^= 0x20;
+			break;
+		case 0:
+			n = ETHERNET + below(n - ETHERNET + 1);
+			break;
+		case 1:
+			packet[12 + below(2)] ^= 1 << below(8);
+			break;
+		case 2:
+			packet[ETHERNET] = draw();
+			break;
+		default:
+			packet[ETHERNET + below(100)] = draw();
+		}
+	}
+	return n;
+}
+
+/* Options of every kind and length, in a header of any */
+static void mangle_options(u8 *packet, size_t n)
+{
+	static const u8 kinds[] = { 0, 1, 2, 3, 4, 5, 8, 19, 28, 29, 30, 34 };
+	size_t ip = get16(packet + 12) == 0x86dd ? 40 : 20;
+	u8 *tcp = packet + ETHERNET + ip, *at;
+	int words = 5 + below(11);
+
+	if (n < ETHERNET + ip + 60)
+		return;
+	tcp[12] = words << 4;
+	/* So many that a signature behind them is not read */
+	if (!below(4)) {
+		memset(tcp + 20, 1, 40);
+		return;
+	}
+	for (at = tcp + 20; at < tcp + words * 4; at += 1 + below(4)) {
+		at[0] = kinds[below(sizeof(kinds))];
+		at[1] = below(4) ? 2 + below(9) : draw();
+	}
+}
+
+/* --- The judge --- */
+
+static void fail(const char *what, u64 run, const u8 *before, const u8 *after, size_t n)
+{
+	size_t i;
+
+	printf("packet %llu: %s\n", (unsigned long long)run, what);
+	for (i = 0; i < n; i++)
+		printf("%02x%s", before[i], before[i] == after[i] ? "" : "!");
+	putchar('\n');
+	for (i = 0; i < n; i++)
+		if (before[i] != after[i])
+			printf("byte %zu became %02x\n", i, after[i]);
+	exit(1);
+}
+
+/* Is the window of what was sent as it has to be? */
+static const char *judge(const struct seen *s, struct known *k, const u8 *before, const u8 *after,
+			 bool on)
+{
+	u32 window = get16(after + s->at + 14), edge, own;
+	size_t n = s->end - s->at;
+
+	if (window != s->window) {
+		if (!on)
+			return "changed, though nothing is governed";
+		if (!k || !(k->answered || k->passive) || (s->flags & (SYN | RST)) ||
+		    !(s->flags & ACK))
+			return "changed, and its scale cannot be known";
+		if (k->aside)
+			return "changed, and it is not ours to change";
+		if (window > s->window)
+			return "the window became larger";
+		if (sum(0, before + s->at, n) != sum(0, after + s->at, n))
+			return "the checksum tells another thing";
+		rewritten++;
+	}
+	if (!k || k->aside || !(k->answered || k->passive) || !(s->flags & ACK) ||
+	    (s->flags & (SYN | RST)))
+		return NULL;
+	governed_acks++;
+	edge = s->ack + (window << k->scale);
+	own = s->ack + (s->window << k->scale);
+	/* Acknowledged as nobody would: far from what was offered */
+	if (k->edge - s->ack + (1u << 30) < 1u << 31 &&
+	    (s32)(edge - own) < 0 && (s32)(edge - k->edge) < 0)
+		return "a right edge moved back";
+	if ((s32)((window << k->scale) - (k->edge - s->ack)) > 0)
+		k->edge = edge;
+	return NULL;
+}
+
+static int program(struct bpf_object *object, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
+}
+
+static int map(struct bpf_object *object, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(object, name);
+}
+
+/* A target that the law might have had, of any size */
+static void force_window(int flows, const struct drwa_key *key)
+{
+	struct drwa_flow f;
+
+	if (bpf_map_lookup_elem(flows, key, &f))
+		return;
+	f.d.wnd = draw() >> below(32);
+	bpf_map_update_elem(flows, key, &f, BPF_EXIST);
+}
+
+static void run(int fd, u64 n, int way, u8 *packet, size_t bytes, bool on)
+{
+	u8 after[PACKET_MAX];
+	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
+		    .data_out = after, .data_size_out = sizeof(after), .repeat = 1);
+	struct seen s;
+	bool read;
+	const char *wrong = NULL;
+	struct known *k;
+	size_t i;
+
+	if (bpf_prog_test_run_opts(fd, &how)) {
+		/* Of a packet that has no room for what it says it is, the kernel makes none. */
+		if (errno == EINVAL)
+			return;
+		perror("BPF_PROG_TEST_RUN");
+		exit(2);
+	}
+	read = read_packet(&s, packet, bytes, way);
+	k = read ? find(&s.key) : NULL;
+	if (k && !k->open)
+		k = NULL;
+	if (how.retval != 0xffffffff)
+		fail("not let through", n, packet, after, bytes);
+	if (how.data_size_out != bytes)
+		fail("another length", n, packet, after, bytes);
+	for (i = 0; i < bytes; i++)
+		if (packet[i] != after[i] &&
+		    (way == IN || !read || i < s.at + 14 || i >= s.at + 18))
+			fail("changed elsewhere", n, packet, after, bytes);
+	if (!read)
+		return;
+	if (way == IN) {
+		if (k)
+			note_answer(k, &s);
+		return;
+	}
+	wrong = judge(&s, k, packet, after, on);
+	if (wrong)
+		fail(wrong, n, packet, after, bytes);
+	if ((s.flags & SYN) && !(s.flags & (FIN | RST)))
+		note_open(&s);
+	else if (k && (s.flags & (SYN | RST)) == RST)
+		k->open = 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
+	struct bpf_program *each;
+	struct bpf_object *object;
+	u32 loopback = LOOPBACK;
+	u8 packet[PACKET_MAX];
+	int fds[2], devs, flows, way, i;
+	struct seen s;
+	u64 n, count;
+	size_t bytes;
+
+	if (argc != 4) {
+		fputs("Usage: fuzz_packets OBJECT SEED COUNT\n", stderr);
+		return 2;
+	}
+	state = strtoull(argv[2], NULL, 10);
+	count = strtoull(argv[3], NULL, 10);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	object = bpf_object__open(argv[1]);
+	if (!object)
+		return 2;
+	bpf_object__for_each_program(each, object)
+		bpf_program__set_type(each, BPF_PROG_TYPE_SCHED_CLS);
+	if (bpf_object__load(object))
+		return 2;
+	fds[IN] = program(object, "drwa_ingress");
+	fds[OUT] = program(object, "drwa_egress");
+	devs = map(object, "drwa_devs");
+	flows = map(object, "drwa_flows");
+	for (i = 0; i < CONNECTIONS; i++)
+		renew(&connections[i], i);
+	for (n = 0; n < count; n++) {
+		if (!(n % 4096)) {
+			dev.lambda = below(4) ? 100 + below(901) : 0;
+			bpf_map_update_elem(devs, &loopback, &dev, BPF_ANY);
+		}
+		bytes = next_packet(packet, &way);
+		if (!below(16))
+			mangle_options(packet, bytes);
+		else if (!below(8))
+			bytes = mangle(packet, bytes);
+		if (!below(4) && read_packet(&s, packet, bytes, way))
+			force_window(flows, &s.key);
+		run(fds[way], n, way, packet, bytes, dev.lambda);
+	}
+	printf("%llu packets, %llu sent on connections that are governed, %llu windows lowered\n",
+	       (unsigned long long)count, (unsigned long long)governed_acks,
+	       (unsigned long long)rewritten);
+	return 0;
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""BPF objects, as files and as what a kernel's verifier makes of them."""
+
+import ctypes
+import os
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+SHT_REL = 9
+BPF_PROG_TYPE_SCHED_CLS = 3
+# "processed" alone, without what it saw of each instruction
+BPF_LOG_STATS = 4
+LOG_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    kind: int
+    data: bytes
+    applies_to: int
+
+
+def sections(path: Path) -> list[Section]:
+    """Of a little-endian ELF64 file."""
+    elf = path.read_bytes()
+    (table,) = struct.unpack_from("<Q", elf, 40)
+    size, count, names_at = struct.unpack_from("<HHH", elf, 58)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + i * size) for i in range(count)]
+    names = elf[headers[names_at][4] :]
+    return [
+        Section(
+            names[name : names.index(b"\0", name)].decode(),
+            kind,
+            elf[at : at + length],
+            info,
+        )
+        for name, kind, _, _, at, length, _, info, _, _ in headers
+    ]
+
+
+def why_not() -> str:
+    """Why this process cannot load programs, "" if it can."""
+    if os.geteuid():
+        return "loading BPF programs needs root"
+    attributes = struct.pack("8I", 2, 4, 4, 1, 0, 0, 0, 0).ljust(128, b"\0")  # an array of one
+    number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+    libc = ctypes.CDLL(None, use_errno=True)
+    made = int(libc.syscall(number, 0, attributes, 128))
+    if made < 0:
+        return f"this machine takes no BPF: {os.strerror(ctypes.get_errno())}"
+    os.close(made)
+    return ""
+
+
+def visited(path: Path) -> dict[str, int]:
+    """Instructions that this kernel's verifier follows, by program, from its log."""
+    libbpf = ctypes.CDLL("libbpf.so.1")
+    for name in ("bpf_object__open", "bpf_object__next_program", "bpf_program__name"):
+        getattr(libbpf, name).restype = ctypes.c_void_p
+    libbpf.libbpf_set_print(None)
+    handle = ctypes.c_void_p(libbpf.bpf_object__open(str(path).encode()))
+    logs: dict[str, ctypes.Array[ctypes.c_char]] = {}
+    program = None
+    while program := libbpf.bpf_object__next_program(handle, ctypes.c_void_p(program)):
+        each = ctypes.c_void_p(program)
+        name = ctypes.string_at(libbpf.bpf_program__name(each)).decode()
+        logs[name] = ctypes.create_string_buffer(LOG_BYTES)
+        libbpf.bpf_program__set_type(each, BPF_PROG_TYPE_SCHED_CLS)
+        libbpf.bpf_program__set_log_level(each, BPF_LOG_STATS)
+        libbpf.bpf_program__set_log_buf(each, logs[name], ctypes.c_size_t(LOG_BYTES))
+    loaded = libbpf.bpf_object__load(handle)
+    libbpf.bpf_object__close(handle)
+    said = {name: log.value.decode() for name, log in logs.items()}
+    assert loaded == 0, said
+    return {name: int(re.findall(r"processed (\d+) insns", log)[0]) for name, log in said.items()}

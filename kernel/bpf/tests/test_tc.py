@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The pair of tc programs: what Linux 4.14 takes, and what packets may happen to them."""
+
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from objects import SHT_REL, Section, sections, visited, why_not
+
+TC = Path(__file__).resolve().parents[1] / "tc"
+KERNEL = TC.parents[1]
+PROGRAMS = {"tc/ingress", "tc/egress"}
+FUZZ_SEED, FUZZ_COUNT = 1, 200_000
+
+# What 4.14 has: BPF_MAXINSNS and BPF_COMPLEXITY_LIMIT_INSNS, ...
+INSTRUCTIONS, VISITED = 4096, 131_072
+# ... of enum bpf_map_type: hash, array, hash of the least recently used, ...
+MAP_TYPES = {1, 2, 9}
+# ... of its helpers: map_lookup_elem, map_update_elem, map_delete_elem, ktime_get_ns,
+# skb_store_bytes, l4_csum_replace, skb_load_bytes, ...
+HELPERS = {1, 2, 3, 5, 9, 11, 26}
+# ... of struct __sk_buff, ...
+FIELDS = {"len", "protocol", "ifindex", "ingress_ifindex"}
+# ... and of classes of instructions, all but jumps by halves of registers (JMP32).
+JMP32 = 6
+ALU32, STX = 4, 3
+XADD = 0xC0
+ARSH = 0xC0
+CALL, EXIT, JUMP, LD_64 = 0x80, 0x90, 5, 0x18
+MAP_ADDRESS = 1  # R_BPF_64_64
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled with all warnings as errors."""
+    out = tmp_path_factory.mktemp("tc")
+    command = ["make", f"--directory={TC}", f"OUT={out}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def object_sections(built: Path) -> list[Section]:
+    return sections(built / "drwa.bpf.o")
+
+
+def instructions(data: bytes) -> list[tuple[int, int, int, int]]:
+    """Code, registers, offset and constant of each."""
+    return list(struct.iter_unpack("<BBhi", data))
+
+
+@pytest.fixture(scope="module")
+def programs(
+    object_sections: list[Section],
+) -> dict[str, list[tuple[int, int, int, int]]]:
+    found = {s.name: instructions(s.data) for s in object_sections if s.name in PROGRAMS}
+    assert set(found) == PROGRAMS
+    (text,) = (s for s in object_sections if s.name == ".text")
+    assert not text.data
+    return found
+
+
+def test_they_are_short_enough(
+    programs: dict[str, list[tuple[int, int, int, int]]],
+) -> None:
+    for name, code in programs.items():
+        assert 500 < len(code) <= INSTRUCTIONS, name
+
+
+def test_they_call_old_helpers_alone(
+    programs: dict[str, list[tuple[int, int, int, int]]],
+) -> None:
+    """And no function of their own, which has a source register of 1."""
+    for name, code in programs.items():
+        calls = [(regs >> 4, c) for op, regs, _, c in code if op == CALL | JUMP]
+        assert calls
+        assert {source for source, _ in calls} == {0}, name
+        assert {helper for _, helper in calls} <= HELPERS, name
+
+
+def loops(code: list[tuple[int, int, int, int]]) -> bool:
+    """Whether a jump leads back to what led to it."""
+    seen = [0] * len(code)  # 1: on the way, 2: left for good
+    way = [(0, iter(_next(code, 0)))]
+    seen[0] = 1
+    while way:
+        at, following = way[-1]
+        to = next(following, None)
+        if to is None:
+            seen[at] = 2
+            way.pop()
+        elif seen[to] == 1:
+            return True
+        elif not seen[to]:
+            seen[to] = 1
+            way.append((to, iter(_next(code, to))))
+    return False
+
+
+def _next(code: list[tuple[int, int, int, int]], at: int) -> list[int]:
+    op, _, offset, _ = code[at]
+    if op & 7 != JUMP or op & 0xF0 == CALL:
+        # The load of a map's address takes two.
+        return [at + (2 if op == LD_64 else 1)]
+    if op & 0xF0 == EXIT:
+        return []
+    return [at + 1 + offset] if op & 0xF0 == 0 else [at + 1, at + 1 + offset]
+
+
+def test_they_have_no_loop(programs: dict[str, list[tuple[int, int, int, int]]]) -> None:
+    for name, code in programs.items():
+        assert not loops(code), name
+    back = [(0xB7, 0, 0, 0), (0x15, 0, -2, 0), (0x95, 0, 0, 0)]
+    assert loops(back)
+
+
+def test_their_instructions_are_old(
+    programs: dict[str, list[tuple[int, int, int, int]]],
+) -> None:
+    """Atomic additions fetch nothing, and no 32 bit register is shifted with its sign."""
+    for name, code in programs.items():
+        for op, _, _, constant in code:
+            assert op & 7 != JMP32, name
+            assert not (op & 7 == ALU32 and op & 0xF0 == ARSH), name
+            if op & 7 == STX and op & 0xE0 == XADD:
+                assert constant == 0, name
+
+
+def test_their_maps_are_old(object_sections: list[Section]) -> None:
+    source = (TC / "drwa.bpf.c").read_text()
+    kinds = {"HASH": 1, "ARRAY": 2, "LRU_HASH": 9}
+    found = re.findall(r"^DRWA_MAP\(\w+, (\w+),", source, re.MULTILINE)
+    assert len(found) > 4
+    assert {kinds.get(kind) for kind in found} <= MAP_TYPES
+    # Nothing of global data, which is a map, too.
+    assert not [
+        s.name for s in object_sections if s.name in (".data", ".bss", ".rodata") and s.data
+    ]
+
+
+def test_fields_of_packets_are_old() -> None:
+    source = (TC / "drwa.bpf.c").read_text()
+    assert set(re.findall(r"\bskb->(\w+)", source)) == FIELDS
+
+
+def test_they_need_no_types(object_sections: list[Section]) -> None:
+    """No relocation but of maps, and none by BTF (CO-RE)."""
+    found = 0
+    for section in object_sections:
+        if section.kind == SHT_REL and object_sections[section.applies_to].name in PROGRAMS:
+            for _, info in struct.iter_unpack("<QQ", section.data):
+                assert info & 0xFFFFFFFF == MAP_ADDRESS
+                found += 1
+    assert found > 8
+    (ext,) = (s.data for s in object_sections if s.name == ".BTF.ext")
+    (header,) = struct.unpack_from("<I", ext, 4)
+    assert not struct.unpack_from("<I", ext, 28)[0] if header >= 32 else True
+
+
+@pytest.fixture
+def bpf() -> None:
+    why = why_not()
+    if why:
+        pytest.skip(why)
+
+
+@pytest.mark.usefixtures("bpf")
+def test_the_verifier_follows_few(built: Path) -> None:
+    """Of this machine's kernel; old ones see more, since they give up fewer paths."""
+    found = visited(built / "drwa.bpf.o")
+    assert set(found) == {"drwa_ingress", "drwa_egress"}
+    assert 1000 < min(found.values())
+    assert max(found.values()) <= VISITED // 4, found
+
+
+@pytest.fixture(scope="module")
+def fuzz(built: Path) -> Path:
+    binary = built / "fuzz_packets"
+    command = [
+        "gcc",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-o",
+        str(binary),
+        f"-I{TC}",
+    ]
+    command += [
+        f"-I{KERNEL / 'src/include'}",
+        "-idirafter",
+        str(KERNEL / "tests/include"),
+    ]
+    command += [str(Path(__file__).with_name("fuzz_packets.c")), "-lbpf"]
+    subprocess.run(command, check=True)
+    return binary
+
+
+def fuzzed(fuzz: Path, program: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(fuzz), str(program), str(FUZZ_SEED), str(FUZZ_COUNT)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.usefixtures("bpf")
+def test_packets(built: Path, fuzz: Path) -> None:
+    """Nothing but windows changes, no right edge moves back, and all packets go on."""
+    done = fuzzed(fuzz, built / "drwa.bpf.o")
+    assert done.returncode == 0, done.stdout + done.stderr
+    sent, lowered = map(int, re.findall(r"(\d+) (?:sent|windows)", done.stdout))
+    assert sent > FUZZ_COUNT / 5
+    assert lowered > FUZZ_COUNT / 20
+
+
+# What the test above is to notice: text of the programs, and what stands in its place
+BROKEN = {
+    "the right edge": ("if ((s32)left > (s32)cap)", "if (0)"),
+    "what was offered": ("f->edge = acked + (units << scale);", ";"),
+    "rounding": ("(cap + (1 << scale) - 1) >> scale", "cap >> scale"),
+    "no scale": ("if (!f->scales || !s->scales)", "if (0)"),
+    "the checksum": ("s->tcp.window,\n", "0,\n"),
+    "a larger window": ("cap < units &&", "cap != units &&"),
+    "off": ("if (governed && cap)", "if (cap)"),
+    "the verdict": ("return TC_ACT_UNSPEC;", "return 0;"),
+    "fragments": ("0x3fff", "0x1fff"),
+    "IPv4's options": ("(ip.version_words & 15) * 4", "20"),
+    "signatures": (
+        "(f->answered || f->passive) && !f->aside",
+        "(f->answered || f->passive)",
+    ),
+    "unread options": ("s->aside = DRWA_UNREAD", "s->aside = 0"),
+    "another's SYN ACK": ("> U16_MAX)", "> ~0U)"),
+    "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("bpf")
+@pytest.mark.parametrize("what", BROKEN)
+def test_packets_notice(what: str, fuzz: Path, tmp_path: Path) -> None:
+    right, wrong = BROKEN[what]
+    source = (TC / "drwa.bpf.c").read_text()
+    assert right in source
+    (tmp_path / "drwa.bpf.c").write_text(source.replace(right, wrong))
+    makefile = (
+        (TC / "Makefile")
+        .read_text()
+        .replace("-Werror", "")
+        .replace("$(here)drwa.bpf.c", str(tmp_path / "drwa.bpf.c"))
+    )
+    (tmp_path / "Makefile").write_text(
+        makefile.replace("$(lastword $(MAKEFILE_LIST))", str(TC / "Makefile"))
+    )
+    broken = tmp_path / "drwa.bpf.o"
+    subprocess.run(["make", f"--directory={tmp_path}", f"OUT={tmp_path}", str(broken)], check=True)
+    done = fuzzed(fuzz, broken)
+    assert done.returncode == 1, done.stdout + done.stderr

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The loader of the tc programs, on the kernel that runs: each test in name spaces of its own."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from objects import why_not
+
+TC = Path(__file__).resolve().parents[1] / "tc"
+FAILED, WRONG, CANNOT = 1, 2, 77
+
+# A network, and a BPF file system, that nobody else sees
+PRELUDE = """\
+set -eu
+mount -t bpf bpf /sys/fs/bpf
+bpf() { "$OUT/drwa-bpf" --object "$OUT/drwa.bpf.o" "$@"; }
+wwan() { ip link add "$1" type veth peer name "p$1" && ip link set "$1" up; }
+filters() { for at in ingress egress; do tc filter show dev "$1" $at; done | grep -c drwa_ || :; }
+qdisc() { tc qdisc show dev "$1" | grep -c clsact || :; }
+waits() { # until what is so
+    for _ in $(seq 100); do
+        if eval "$1"; then return 0; fi
+        sleep 0.05
+    done
+    echo "never: $1" >&2
+    return 1
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tc")
+    subprocess.run(["make", "--silent", f"--directory={TC}", f"OUT={out}"], check=True)
+    return out
+
+
+@pytest.fixture(autouse=True)
+def bpf() -> None:
+    why = why_not()
+    if why:
+        pytest.skip(why)
+
+
+def run(built: Path, script: str, seconds: int = 120) -> subprocess.CompletedProcess[str]:
+    command = ["unshare", "--net", "--mount", "--pid", "--kill-child", "sh", "-c", PRELUDE + script]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=seconds,
+        env={"OUT": str(built), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+    )
+
+
+def said(built: Path, script: str, seconds: int = 120) -> str:
+    done = run(built, script, seconds)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_comes_and_goes(built: Path) -> None:
+    script = """\
+wwan wwan0
+bpf attach --interface wwan0
+echo $(filters wwan0) $(qdisc wwan0)
+bpf status --json
+bpf detach
+echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+"""
+    before, status, after = said(built, script).splitlines()
+    assert (before, after) == ("2 1", "0 0 0")
+    found = json.loads(status)
+    (dev,) = found["interfaces"]
+    assert (dev["interface"], dev["lambda"], dev["attached"]) == ("wwan0", 1.25, True)
+    assert found["connections"] == []
+    assert [p["program"] for p in found["programs"]] == ["drwa_ingress", "drwa_egress"]
+
+
+def test_detaches_one(built: Path) -> None:
+    script = """\
+for i in 0 1 2; do wwan wwan$i; bpf attach --interface wwan$i; done
+bpf detach --interface wwan1
+for i in 0 1 2; do echo $(filters wwan$i); done
+bpf status --interface wwan1 || echo $?
+bpf status --interface wwan2 | grep -c ^wwan
+"""
+    assert said(built, script).splitlines() == ["2", "0", "2", "1", "1"]
+
+
+def test_sets(built: Path) -> None:
+    script = """\
+wwan wwan0
+wwan wwan1
+bpf attach --interface wwan0 --queue 7
+bpf attach --interface wwan1 --queue 7 --lambda 2
+bpf set --interface wwan0 --lambda 0
+bpf status --json
+"""
+    devs = {d["interface"]: d for d in json.loads(said(built, script))["interfaces"]}
+    assert [devs[name]["lambda"] for name in ("wwan0", "wwan1")] == [0, 2]
+    assert {d["queue"] for d in devs.values()} == {7}
+
+
+def test_anothers_qdisc_stays(built: Path) -> None:
+    script = """\
+wwan wwan0
+tc qdisc add dev wwan0 clsact
+bpf attach --interface wwan0
+bpf detach
+echo $(qdisc wwan0)
+"""
+    assert said(built, script) == "1\n"
+
+
+def test_ones_own_qdisc_stays_for_others(built: Path) -> None:
+    script = """\
+wwan wwan0
+bpf attach --interface wwan0
+tc filter add dev wwan0 egress prio 9 protocol ip u32 match ip protocol 17 0xff flowid 1:1
+bpf detach
+echo $(filters wwan0) $(qdisc wwan0) $(tc filter show dev wwan0 egress | grep -c u32)
+"""
+    assert said(built, script).startswith("0 1 ")
+
+
+def test_a_priority_that_is_taken(built: Path) -> None:
+    """Nothing is left, and it says what to do."""
+    script = """\
+wwan wwan0
+tc qdisc add dev wwan0 clsact
+tc filter add dev wwan0 egress prio 1 protocol ip u32 match ip protocol 17 0xff flowid 1:1
+bpf attach --interface wwan0 2>&1 && exit 1 || echo $?
+echo $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+bpf attach --interface wwan0 --priority 2
+echo $(filters wwan0)
+"""
+    why, code, left, then = said(built, script).splitlines()
+    assert "give another --priority" in why
+    assert (code, left, then) == ("1", "0 0", "2")
+
+
+def test_attaches_again(built: Path) -> None:
+    """To an interface whose qdisc somebody took away."""
+    script = """\
+wwan wwan0
+bpf attach --interface wwan0
+tc qdisc del dev wwan0 clsact
+bpf status | grep wwan0
+bpf attach --interface wwan0
+bpf attach --interface wwan0 --lambda 3
+echo $(filters wwan0)
+bpf status | grep wwan0
+"""
+    lost, count, there = said(built, script).splitlines()
+    assert "attach again" in lost
+    assert count == "2"
+    assert "3.00" in there and "attach again" not in there
+
+
+def test_kinds_of_links(built: Path) -> None:
+    """Raw IP, and one whose packets cannot be read."""
+    script = """\
+ip tuntap add wwan0 mode tun
+bpf attach --interface wwan0
+echo $(filters wwan0)
+ip link add can0 type vcan 2>/dev/null || { echo 77; exit 0; }
+bpf attach --interface can0 2>/dev/null || echo $?
+"""
+    assert said(built, script).split() == ["2", str(CANNOT)]
+
+
+def test_the_series_governs(built: Path, tmp_path: Path) -> None:
+    """A kernel that has a λ of its own for the interface: two laws on one queue are none."""
+    knob = tmp_path / "wwan0"
+    knob.mkdir()
+    (knob / "tcp_drwa_lambda").write_text("125\n")
+    script = f"""\
+wwan wwan0
+mount --bind {tmp_path} /proc/sys/net/ipv4/conf
+bpf attach --interface wwan0 2>&1 || echo $?
+echo $(filters wwan0)
+echo 0 >{knob}/tcp_drwa_lambda
+bpf attach --interface wwan0
+bpf set --interface wwan0 --lambda 2
+echo 125 >{knob}/tcp_drwa_lambda
+bpf set --interface wwan0 --lambda 3 2>/dev/null || echo $?
+"""
+    why, *codes = said(built, script).splitlines()
+    assert "this kernel governs wwan0 itself" in why
+    assert codes == ["1", "0", "1"]
+
+
+def test_another_name_space(built: Path) -> None:
+    script = """\
+wwan wwan0
+bpf attach --interface wwan0
+export OUT
+unshare --net sh -c 'ip link add wwan0 type veth peer name p0
+"$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o" 2>&1' || echo $?
+"""
+    assert said(built, script).splitlines() == [
+        "drwa-bpf: the programs are attached in another network name space",
+        "1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ("", WRONG),
+        ("attach", WRONG),
+        ("attach --interface wwan9", WRONG),
+        ("attach --interface wwan0 --lambda 0.5", WRONG),
+        ("attach --interface wwan0 --lambda x", WRONG),
+        ("attach --interface wwan0 --queue -1", WRONG),
+        ("attach --interface wwan0 --priority 0", WRONG),
+        ("set --interface wwan0", WRONG),
+        ("set --interface wwan0 --lambda 2", FAILED),
+        ("status", FAILED),
+        ("detach", FAILED),
+        ("attach --interface wwan0 --object /nowhere", FAILED),
+    ],
+)
+def test_wrong_options(built: Path, options: str, code: int) -> None:
+    done = run(built, f"wwan wwan0\nbpf {options}")
+    assert done.returncode == code
+    assert done.stderr
+
+
+def test_tells_of_itself(built: Path) -> None:
+    script = "bpf --help | head -n 1; bpf -h | head -n 1; bpf --version; bpf -V"
+    help_, same, version, same_version = said(built, script).splitlines()
+    assert help_ == same
+    assert help_.startswith("Usage: drwa-bpf attach --interface NAME ")
+    assert version == same_version
+    assert version.startswith("drwa-bpf ")
+
+
+def test_can_be_killed(built: Path) -> None:
+    """At any instant: the next command finds nothing that is not whole."""
+    script = """\
+wwan wwan0
+for ms in 1 2 4 8 16 32 64 128; do
+    for signal in KILL TERM; do
+        timeout -s $signal 0.$(printf %03d $ms) "$OUT/drwa-bpf" attach --interface wwan0 \
+            --object "$OUT/drwa.bpf.o" || :
+        bpf attach --interface wwan0 --lambda 2
+        test $(filters wwan0) = 2
+        bpf detach
+        echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+    done
+done
+"""
+    lines = said(built, script).splitlines()
+    assert len(lines) == 16
+    # Whose qdisc it is is not known any more.
+    assert {line[0] + line[-1] for line in lines} == {"00"}
+
+
+def test_watch(built: Path) -> None:
+    """A modem that appears, is renamed, is replugged, or loses its filters."""
+    script = """\
+"$OUT/drwa-bpf" watch --interface 'ww*' --lambda 1.5 --object "$OUT/drwa.bpf.o" >watch.log &
+watch=$!
+wwan wwan0
+waits '[ $(filters wwan0) = 2 ]'
+bpf status | grep -c '^wwan0 *1.50'
+wwan eth7
+ip link set wwan0 down
+ip link set wwan0 name wwp0s1
+ip link set wwp0s1 up
+sleep 0.3
+echo $(filters wwp0s1) $(filters eth7)
+ip link set wwp0s1 name modem
+waits '[ $(filters modem) = 0 ]'
+ip link set modem name wwan1
+waits '[ $(filters wwan1) = 2 ]'
+ip link del wwan1
+wwan wwan0
+waits '[ $(filters wwan0) = 2 ]'
+tc qdisc del dev wwan0 clsact
+waits '[ $(filters wwan0) = 2 ]'
+kill $watch
+wait $watch && echo $?
+echo $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+cat watch.log
+"""
+    # In a folder of its own
+    done = said(built, f"cd {built}\n{script}").splitlines()
+    assert done[:4] == ["1", "2 0", "0", "0 0"]
+    assert done[4] == "wwan0 is governed"
+    assert done[-1] == "wwan0 is let go"
+
+
+# A server behind the interface, until the test ends, and what it sends: all there is, or 1000 bytes
+SERVER = """\
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
+ip netns add server
+ip link add wwan0 type veth peer name srv0 netns server
+ip addr add 10.77.0.2/24 dev wwan0
+ip link set wwan0 up
+ip link set lo up
+ip -n server addr add 10.77.0.1/24 dev srv0
+ip -n server link set srv0 up
+serve() {
+    ip netns exec server python3 -c "
+import socket, sys
+with socket.create_server(('10.77.0.1', 5001), backlog=1000) as s:
+    while True:
+        with s.accept()[0] as c:
+            c.sendall(bytes(1000))
+            while sys.argv[1] == 'all':
+                c.sendall(bytes(65536))
+" $1 &
+    waits 'ip netns exec server ss -ltn | grep -q 5001'
+}
+bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInCsumErrors; done |
+    awk '/Csum/ { n += $2 } END { print n }'; }
+"""
+
+
+@pytest.mark.long
+def test_a_thousand_cycles(built: Path) -> None:
+    """Under a download, whose bytes all arrive."""
+    script = """\
+serve all
+python3 -c "
+import pathlib, socket, sys
+c = socket.create_connection(('10.77.0.1', 5001))
+n = 0
+while not pathlib.Path('/run/netns/done').exists():
+    data = c.recv(1 << 20)
+    assert data and not data.strip(bytes(1))
+    n += len(data)
+print(n)
+" &
+reader=$!
+for _ in $(seq 1000); do
+    bpf attach --interface wwan0
+    bpf detach
+done
+touch /run/netns/done
+wait $reader
+rm /run/netns/done
+echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+bad_sums
+"""
+    begun = time.monotonic()
+    came, left, bad = said(built, SERVER + script, 1800).splitlines()
+    assert int(came) > 1_000_000 * (time.monotonic() - begun)
+    assert (left, bad) == ("0 0 0", "0")
+
+
+@pytest.mark.long
+def test_many_short_connections(built: Path) -> None:
+    """A hundred thousand, of which none is still known but the last ones."""
+    script = """\
+bpf attach --interface wwan0
+serve 1000
+echo 1 >/proc/sys/net/ipv4/tcp_tw_reuse
+python3 -c "
+import socket
+for _ in range(100000):
+    with socket.create_connection(('10.77.0.1', 5001)) as c:
+        assert len(c.recv(2000, socket.MSG_WAITALL)) == 1000
+"
+bad_sums
+bpf status --json
+"""
+    bad, status = said(built, SERVER + script, 1800).splitlines()
+    assert bad == "0"
+    found = json.loads(status)
+    assert len(found["connections"]) < 10
+    (dev,) = found["interfaces"]
+    assert dev["came_bytes"] > 90_000_000
+    assert dev["ungoverned_bytes"]["unknown"] == 0
