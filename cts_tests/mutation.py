@@ -94,7 +94,6 @@ class Suite:
         commands = [self.build] if self.build else []
         if self.kernel:
             line, flavour = self.kernel
-            commands.append([sys.executable, "kernel/mkseries", "--line", line])
             lab = ["kernel/lab/lab", "kernel", "build", "--kernel", line, "--flavour", flavour]
             commands.append(lab)
         return commands
@@ -208,7 +207,7 @@ SUITES = {
     "product": Suite(_pytest("device/product/tests")),
     "graph": Suite(_pytest("device/tests/test_graph.py")),
     "doctor": Suite(_pytest("device/tests/test_doctor.py", "-k", "not real_kernel")),
-    "tool": Suite(_pytest("device/tests/test_tool.py")),
+    "tool": Suite(_pytest("device/tests/test_tool.py", "device/tests/test_places.py")),
     "series": Suite(_pytest("kernel/lab/tests/test_mkseries.py")),
     "host-side-knob": _host_side("KnobTest"),
     "host-side-dumpsys": _host_side("DumpsysTest"),

@@ -4,8 +4,10 @@
 import argparse
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,21 +15,25 @@ from types import FrameType
 from typing import Any, TextIO
 
 from drwatool import doctor
-from drwatool.errors import ConflictError, DrwaError, UnsupportedError, UsageError, explained
+from drwatool.compile import compile_objects
+from drwatool.errors import ConflictError, DrwaError, UsageError, explained
 from drwatool.git import Repository, locked, open_repository
 from drwatool.series import (
     Change,
     Inspection,
     State,
+    content_after,
     files_of,
     inspect,
+    place_kernel,
     plan_apply,
     plan_revert,
+    refused,
     settle,
     uncommitted,
 )
 from drwatool.transaction import carry_out, recover
-from drwatool.trees import HOSTS, KERNEL_PROJECT, TOP, Project, Trees, find, lines, linux_of
+from drwatool.trees import HOSTS, KERNEL_PROJECT, TOO_OLD, TOP, Project, Trees, find, lines
 
 DESCRIPTION = """\
 Puts DRWA's patches into an AOSP tree and a kernel tree, and takes them out again: all of them or
@@ -39,6 +45,7 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
   status   says what each project has, and what was changed by hand
   doctor   looks for what ends a build, and for what fails silently: modules that are defined twice
            or not at all, prebuilts, a missing option, a flag, an old kernel
+  patches  writes the series that apply would add, for git am, to the folder that -o names
 """
 EPILOG = """\
 exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
@@ -116,9 +123,12 @@ def parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("command", choices=["check", "apply", "revert", "status", "doctor"])
+    made.add_argument(
+        "command", choices=["check", "apply", "revert", "status", "doctor", "patches"]
+    )
     made.add_argument("--aosp", type=Path, metavar="DIR", help="root of an AOSP tree")
     made.add_argument("--kernel", type=Path, metavar="DIR", help="root of a kernel tree")
+    made.add_argument("-o", "--output", type=Path, metavar="DIR", help="patches: where to")
     made.add_argument("--android", metavar="N", help="the Android release, if DIR does not tell it")
     made.add_argument(
         "--host",
@@ -126,6 +136,17 @@ def parser() -> argparse.ArgumentParser:
         default="A",
         help="what sets the knob: A, ConnectivityService, built from source (default); "
         "B, a system service, where the tethering module comes signed from outside",
+    )
+    made.add_argument(
+        "--with-tests",
+        action="store_true",
+        help="refuse a kernel where tests or documentation have no place, in place of leaving "
+        "them out",
+    )
+    made.add_argument(
+        "--compile",
+        action="store_true",
+        help="check, apply: compile the kernel's objects that change, before anything else",
     )
     made.add_argument("--dry-run", action="store_true", help="say what would be done, and do not")
     made.add_argument("--json", action="store_true", help="say it as one JSON object")
@@ -147,8 +168,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = made.parse_args(arguments)
     if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):
         made.error("name a tree: --aosp DIR, --kernel DIR, or both")
+    if (options.output is None) != (options.command != "patches"):
+        made.error("patches needs -o DIR, and nothing else takes it")
     if options.adb and options.command != "doctor":
         made.error("--adb is for doctor")
+    if options.compile and not (options.kernel and options.command in ("check", "apply")):
+        made.error("--compile is for check and apply with --kernel")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup has told it to ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -184,18 +209,25 @@ def _run(options: argparse.Namespace, report: Report) -> int:
             f"{', '.join(trees.needed)} is not in {aosp}, and is what host {options.host} is made "
             "of: sync it, or use --host B"
         )
-    with locked([project.folder for project in trees.projects]):
+    with (
+        locked([project.folder for project in trees.projects]),
+        tempfile.TemporaryDirectory(prefix="drwa-") as name,
+    ):
         for text in recover([project.folder for project in trees.projects]):
             report.say(text)
         opened = [(project, open_repository(project.folder)) for project in trees.projects]
-        opened = [(_settle(trees, *each, report), each[1]) for each in opened]
+        opened = [(_settle(trees, *each, Path(name), options, report), each[1]) for each in opened]
         if options.command == "status":
             return _status(opened, report)
+        if options.command == "patches":
+            return _write_patches(opened, options.output, report)
         if options.command == "doctor":
             settled = replace(trees, projects=tuple(project for project, _ in opened))
             return _doctor(settled, opened, options, report)
         plan = plan_revert if options.command == "revert" else plan_apply
         changes = _plan(opened, plan, report)
+        if options.compile:
+            _compile(changes, trees, report)
         dry = options.dry_run or options.command == "check"
         if not dry:
             carry_out(changes, report.progress)
@@ -207,35 +239,36 @@ def _say_choice(trees: Trees, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
             report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
+    if trees.kernel and all(project.name != KERNEL_PROJECT for project in trees.projects):
+        report.say(f"kernel {trees.kernel.name}: left out: {TOO_OLD}")
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
         if path not in trees.needed:
             report.say(f"{path}: not in this tree, left out")
 
 
-def _settle(trees: Trees, project: Project, repository: Repository, report: Report) -> Project:
-    """The project with the series for its tree; says of a kernel's what it was made for."""
-    settled = settle(project, repository) if project.others else project
+def _settle(
+    trees: Trees,
+    project: Project,
+    repository: Repository,
+    folder: Path,
+    options: argparse.Namespace,
+    report: Report,
+) -> Project:
+    """The project with the series for its tree."""
     if project.name != KERNEL_PROJECT or trees.kernel is None:
-        # Where none of a release's fits, the conflict of the first one tells where.
-        return settled or project
+        return settle(project, repository) if project.others else project
+    report.progress(f"{project.folder}: placing the series")
     version = trees.kernel.name
-    own = version in [linux_of(line) for line in lines()]
-    if settled is None and not own:
-        raise UnsupportedError(
-            f"{project.folder} is Linux {version} ({trees.kernel.why}); no series is made for it, "
-            f"and of those for {', '.join(lines())} some hunk does not fit"
-        )
-    # Where none of a known version's fits, its conflict tells where.
-    settled = settled or project
-    line = settled.series.removeprefix(f"{KERNEL_PROJECT}/")
-    entry = lines()[line]
-    made = f"series {line}, made for {entry['ack'] if 'linux' in entry else f'Linux {line}'}"
-    if not own:
-        made += "; nobody tried it on this version, so build it and run the selftest"
-    elif "source" not in entry:
-        made += "; its places were read in such trees, and not built: run the selftest"
-    report.say(f"kernel {version}: {made}", kernel=asdict(trees.kernel) | {"series": made})
+    settled = place_kernel(project, repository, folder, options.with_tests)
+    content = asdict(trees.kernel) | {"notes": settled.notes, "refusals": settled.refusals}
+    if version in lines():
+        return report.content.update(kernel=content) or settled
+    tested = ", ".join(lines())
+    report.say(
+        f"kernel {version}: the series is tested on {tested}; build yours and run the selftest",
+        kernel=content,
+    )
     return settled
 
 
@@ -261,6 +294,22 @@ def _plan(
     return changes
 
 
+def _compile(changes: list[Change], trees: Trees, report: Report) -> None:
+    """Compiles what the kernel's series would change."""
+    for change in changes:
+        if change.project.name != KERNEL_PROJECT or trees.kernel_folder is None:
+            continue
+        if change.empty:
+            report.say(f"{trees.kernel_folder}: nothing to compile", compiled="")
+            continue
+        files = {
+            name.removeprefix(change.project.prefix): text
+            for name, text in content_after(change).items()
+        }
+        said = compile_objects(trees.kernel_folder, files, report.progress)
+        report.say(f"{trees.kernel_folder}: {said}", compiled=said)
+
+
 def _say_changes(changes: list[Change], command: str, dry: bool, report: Report) -> None:
     report.content["projects"] = [
         {
@@ -271,7 +320,7 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
             "old": change.old,
             # A dry run's commits are gone again, but the same ones will be made.
             "new": change.new,
-            "notes": change.notes,
+            "notes": [*change.notes, *_placed(change, command)],
         }
         for change in changes
     ]
@@ -283,14 +332,38 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
         if change.empty:
             text = "nothing to take out" if command == "revert" else "all patches are there already"
         print(f"{change.project.folder}: {text}")
-        for note in change.notes:
+        for note in (*change.notes, *_placed(change, command)):
             print(f"    {note}")
     if command == "apply" and not dry and not all(change.empty for change in changes):
         print(f"next: what else a build needs, see {TOP / 'device/README.md'}, then drwa doctor")
 
 
+def _placed(change: Change, command: str) -> tuple[str, ...]:
+    """Where a kernel's series went, if it did."""
+    return () if change.empty or command == "revert" else change.project.notes
+
+
 def _count(patches: int) -> str:
     return "1 patch" if patches == 1 else f"{patches} patches"
+
+
+def _write_patches(opened: Opened, folder: Path, report: Report) -> int:
+    written = []
+    for project, _ in opened:
+        if project.refusals:
+            raise ConflictError(refused(project))
+        target = folder / project.name
+        target.mkdir(parents=True, exist_ok=True)
+        if there := sorted(target.glob("*.patch")):
+            raise UsageError(f"{there[0]} is there: name an empty folder")
+        for path in project.patches:
+            shutil.copyfile(path, target / path.name)
+            written.append(str(target / path.name))
+        report.say(f"{target}: {_count(len(project.patches))}", written=written)
+        if not report.as_json:
+            for note in project.notes:
+                print(f"    {note}")
+    return 0
 
 
 def _status(opened: Opened, report: Report) -> int:
@@ -310,6 +383,7 @@ def _status(opened: Opened, report: Report) -> int:
                 "applied": found.summary,
                 "patches": {name: state.value for name, state in found.states.items()},
                 "changed_since": found.changed_since,
+                "missing": found.missing,
                 "uncommitted": touched,
             }
         )
@@ -327,6 +401,8 @@ def _print_status(project: Project, found: Inspection, touched: list[str]) -> No
     for name, state in found.states.items():
         if state not in unusual:
             print(f"    {name}: {state}")
+    for text in found.missing:
+        print(f"    {text}")
     for name in found.changed_since:
         print(f"    {name}: later commits changed its lines")
     for other in found.outdated:

@@ -43,6 +43,7 @@ done
 dumpsys netd 2>/dev/null |
     sed -n -e '/^ *DrwaUplink$/,/^ *$/p' | sed -e 's/^ */uplink=/' -e '/=$/d'
 echo "programs=$(logcat -d -v brief -s NetdDrwa 2>/dev/null | grep NetdDrwa | tail -n 1)"
+echo "timestamps=$(cat /proc/sys/net/ipv4/tcp_timestamps 2>/dev/null)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
@@ -89,10 +90,13 @@ def examine(
 
 
 def _patches(project: Project, repository: Repository) -> Finding:
-    summary = inspect(project, repository).summary
-    what = f"{project.folder}: {summary} patched"
+    found = inspect(project, repository)
+    summary = found.summary
+    what = f"{project.folder}: {'; '.join([f'{summary} patched', *found.missing[:3]])}"
     if summary == "fully":
         return Finding(GOOD, what)
+    if project.refusals:
+        return Finding(BAD, what, f"the series has no place: {'; '.join(project.refusals)}")
     option = "--kernel" if project.name == KERNEL_PROJECT else "--aosp"
     command = "revert, then drwa apply" if summary == "another version" else "apply"
     return Finding(BAD, what, f"drwa {command} {option}")
@@ -332,6 +336,12 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             "phone: the tethering module is Google's, not the patched one",
             "build it from source, or use --host B",
         )
+    if found.get("timestamps", ["1"])[0] == "0":
+        yield Finding(
+            BAD,
+            "phone: tcp_timestamps is 0, so that a queue is told from a long path by its RTT alone",
+            "find what sets it, and have it leave net.ipv4.tcp_timestamps at 1",
+        )
     if found.get("setting", ["null"])[0] == "0":
         yield Finding(
             BAD,
@@ -352,8 +362,15 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
         )
     carrier = found.get("carrier", [])
     enabled = _carriers(carrier, "drwa_enabled_bool")
-    targets_ms = _carriers(carrier, "drwa_uplink_target_ms_int").values()
-    wanted = sorted({target for target in targets_ms if target not in ("", "0")}, key=int)
+    targets_ms = set(_carriers(carrier, "drwa_uplink_target_ms_int").values())
+    odd = sorted(target for target in targets_ms if not re.fullmatch(r"\d*", target))
+    if odd:
+        yield Finding(
+            BAD,
+            f"phone: a carrier's drwa_uplink_target_ms_int is no number: {', '.join(odd)}",
+            "see frameworks/carrier/README.md",
+        )
+    wanted = sorted(targets_ms - {"", "0", *odd}, key=int)
     if wanted:
         yield _phone_uplink(" and ".join(wanted), found.get("uplink", []))
     elif enabled and "true" not in enabled.values():

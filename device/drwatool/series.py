@@ -8,11 +8,13 @@ import hashlib
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from drwatool.errors import ConflictError
+from drwatool import kernel, trees
+from drwatool.errors import ConflictError, UsageError
 from drwatool.git import GitError, Repository, index_locked
 from drwatool.trees import Project
 
@@ -35,6 +37,7 @@ class State(StrEnum):
     """How a project has a patch."""
 
     ABSENT = "not applied"
+    PARTIAL = "applied in part"
     APPLIED = "applied"
     MERGED = "applied, merged 3-way"
     EDITED = "applied, and the commit was edited since"
@@ -49,6 +52,7 @@ class Patch:
     name: str  # as in the commit's Drwa-Series line
     id: str
     files: tuple[str, ...]
+    origin: tuple[str, str]  # the subject and the author's address
 
     @property
     def short(self) -> str:
@@ -76,6 +80,7 @@ class Inspection:
     commits: list[Found]  # newest first, without those that were reverted
     outdated: list[Found]  # of another version of the series
     changed_since: list[str]  # patches whose lines later commits changed
+    missing: list[str]  # what HEAD lacks of patches that a commit claims to be
 
     @property
     def summary(self) -> str:
@@ -84,7 +89,9 @@ class Inspection:
             return "another version"
         if not present:
             return "none"
-        return "fully" if len(present) == len(self.states) else "partly"
+        if State.PARTIAL in present or len(present) < len(self.states):
+            return "partly"
+        return "fully"
 
 
 @dataclass
@@ -114,9 +121,18 @@ def read_patches(project: Project, repository: Repository) -> list[Patch]:
                 f"{project.series}/{path.stem}",
                 _patch_ids(repository, text)[0][0],
                 files_of(path),
+                _origin(text.decode(errors="surrogateescape")),
             )
         )
     return patches
+
+
+def _origin(mail: str) -> tuple[str, str]:
+    """The subject and the author's address of a patch."""
+    head = re.sub(r"\n[ \t]+", " ", mail.partition("\n\n")[0])
+    found = dict(re.findall(r"^(From|Subject): (.*)$", head, re.MULTILINE))
+    subject = re.sub(r"^\[PATCH[^\]]*\] ", "", found["Subject"])
+    return subject, found["From"].rpartition("<")[2].rstrip(">")
 
 
 def series_digest(patches: tuple[Path, ...]) -> str:
@@ -129,16 +145,57 @@ def series_digest(patches: tuple[Path, ...]) -> str:
 
 def module_digest() -> str:
     """Changes with every byte of what drwa.ko is made of."""
-    kernel = Path(__file__).resolve().parents[2] / "kernel"
     digest = hashlib.sha256()
     shared = ("classic.h", "compat.h", "core.c", "proc.c", "sysctl.c")
     for path in (
-        *(kernel / "module" / name for name in ("Kbuild", "drwa.c")),
-        *sorted((kernel / "src/include").rglob("tcp_drwa.h")),
-        *(kernel / "src/net/ipv4" / f"tcp_drwa_{name}" for name in shared),
+        *(trees.KERNEL / "module" / name for name in ("Kbuild", "drwa.c")),
+        *sorted((trees.KERNEL / "src/include").rglob("tcp_drwa.h")),
+        *(trees.KERNEL / "src/net/ipv4" / f"tcp_drwa_{name}" for name in shared),
     ):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def place_kernel(project: Project, repository: Repository, into: Path, tests: bool) -> Project:
+    """The project with the series for its tree, whose patches are written to a folder.
+
+    Where the tree has the series, it is made for the commit before.
+    """
+    steps = kernel.read_series(trees.KERNEL)
+    base = _before(repository, project.prefix + steps[0].files[0])
+
+    def read(path: str) -> str | None:
+        text = repository.try_git("cat-file", "blob", f"{base}:{project.prefix}{path}")
+        return None if text is None else kernel.decoded(text)
+
+    if read("Makefile") is None:
+        raise UsageError(f"{repository.folder}: {project.prefix}Makefile is not committed")
+    try:
+        series = kernel.place(
+            steps, trees.KERNEL / "src", kernel.without(steps, read), with_tests=tests
+        )
+    except kernel.RefusedError as error:
+        return replace(project, refusals=tuple(error.refusals))
+    touched = sorted(project.prefix + path for path in series.before)
+    listing = repository.line("ls-tree", base, "--", *touched).splitlines()
+    executable = {
+        line.partition("\t")[2].removeprefix(project.prefix)
+        for line in listing
+        if line.startswith("100755 ")
+    }
+    for name, text in kernel.patches(series, project.prefix, executable).items():
+        (into / name).write_bytes(text.encode(errors="surrogateescape"))
+    made = tuple(into / f"{step.name}.patch" for step, _ in series.steps)
+    return replace(project, patches=made, notes=kernel.notes_of(series))
+
+
+def _before(repository: Repository, path: str) -> str:
+    """The commit ahead of the one that added a file; HEAD if HEAD does not have it."""
+    if repository.try_git("cat-file", "-e", f"HEAD:{path}") is None:
+        return "HEAD"
+    command = ["log", "-1", "-m", "--first-parent", "--diff-filter=A", "--format=%P", "--", path]
+    parents = repository.line(*command).split()
+    return parents[0] if parents else "HEAD"
 
 
 def files_of(patch: Path) -> tuple[str, ...]:
@@ -194,7 +251,7 @@ def inspect(project: Project, repository: Repository) -> Inspection:
         if patch is None or patch.id != found.shipped_id:
             outdated.append(found)
     states = dict.fromkeys(by_name, State.ABSENT)
-    inspection = Inspection(head, patches, states, commits, outdated, changed_since=[])
+    inspection = Inspection(head, patches, states, commits, outdated, changed_since=[], missing=[])
     for found in commits:
         if found in outdated:
             continue
@@ -205,30 +262,71 @@ def inspect(project: Project, repository: Repository) -> Inspection:
         }.get(actual, State.EDITED)
     if not outdated:
         _look_at_content(inspection, repository)
+        _look_for_lines(inspection, repository)
     return inspection
+
+
+def _look_for_lines(inspection: Inspection, repository: Repository) -> None:
+    """Finds the patches that a commit claims to be and HEAD does not have whole."""
+    later: Counter[tuple[str, str]] = Counter()
+    there: dict[str, frozenset[str]] = {}
+    for patch in reversed(inspection.patches):
+        added, removed = _lines_of(patch)
+        if inspection.states[patch.name] is not State.ABSENT:
+            for name, line in added - later:
+                if name not in there:
+                    there[name] = _lines_at_head(repository, name)
+                if line not in there[name]:
+                    inspection.states[patch.name] = State.PARTIAL
+                    inspection.missing.append(f"{patch.name}: {name} lacks `{line}`")
+        later = (later - added) + removed
+
+
+def _lines_of(patch: Patch) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    """The lines that a patch adds and removes, with their files; of a moved one, neither."""
+    changed: dict[str, Counter[tuple[str, str]]] = {"+": Counter(), "-": Counter()}
+    name = ""
+    text = patch.path.read_text(errors="surrogateescape")
+    for line in text[text.find("\ndiff --git ") :].split("\n"):
+        if head := re.match(r"(?:\+\+\+ b|--- a)/(\S+)$", line):
+            name = head[1]
+        elif line[:4] in ("--- ", "+++ "):
+            continue
+        elif line[:1] in changed and re.search(r"\w{3}", line):
+            changed[line[0]][name, line[1:].strip()] += 1
+    return changed["+"] - changed["-"], changed["-"] - changed["+"]
+
+
+def _lines_at_head(repository: Repository, name: str) -> frozenset[str]:
+    text = repository.try_git("cat-file", "blob", f"HEAD:{name}") or b""
+    return frozenset(line.strip() for line in text.decode(errors="surrogateescape").split("\n"))
 
 
 def _own_commits(project: Project, repository: Repository, patches: list[Patch]) -> list[Found]:
     """Newest first: commits with our trailer, or with the patch id of one of the patches."""
     recent = repository.git("rev-list", "--first-parent", f"--max-count={DEPTH}", "HEAD")
     files = sorted({name for patch in patches for name in patch.files})
-    diffs = repository.git("diff-tree", "--stdin", "-p", "--full-index", "--", *files, text=recent)
     by_id = {patch.id: patch for patch in patches}
     by_name = {patch.name: patch for patch in patches}
-    same = {
-        commit: by_id[patch_id]
-        for patch_id, commit in _patch_ids(repository, diffs)
-        if patch_id in by_id
-    }
+    by_origin = {patch.origin: patch for patch in patches}
+    same = {}
+    # Without their blobs, as in a partial clone, old commits tell by their headers alone.
+    if files and not _is_partial(repository):
+        command = ["diff-tree", "--stdin", "-p", "--full-index", "--", *files]
+        same = {
+            commit: by_id[patch_id]
+            for patch_id, commit in _patch_ids(repository, repository.git(*command, text=recent))
+            if patch_id in by_id
+        }
     log = repository.git(
-        "log", "--no-walk=unsorted", "--stdin", "-z", "--format=%H %P%n%B", text=recent
+        "log", "--no-walk=unsorted", "--stdin", "-z", "--format=%H %P%n%ae%n%B", text=recent
     )
     found: list[Found] = []
     reverted: set[str] = set()
     for entry in log.decode(errors="replace").split("\0"):
         if not entry:
             continue
-        head, _, message = entry.partition("\n")
+        head, author, message = entry.split("\n", 2)
         commit, *parents = head.split()
         if commit in reverted:
             continue
@@ -240,8 +338,8 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             if not shipped and name in by_name:
                 # Somebody who merged it by hand says that this is it.
                 shipped = by_name[name].id
-        elif commit in same:
-            name, shipped = same[commit].name, same[commit].id
+        elif patch := same.get(commit) or by_origin.get((message.partition("\n")[0], author)):
+            name, shipped = patch.name, patch.id
         else:
             continue
         if name in reverted:
@@ -250,6 +348,11 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             merged = _trailer(message, "Drwa-Merged-Id")
             found.append(Found(commit, tuple(parents), name, shipped, merged))
     return found
+
+
+def _is_partial(repository: Repository) -> bool:
+    """Whether blobs may be missing that git would fetch."""
+    return repository.try_git("config", "--get-regexp", r"^remote\..*\.promisor$") is not None
 
 
 def _trailer(message: str, name: str) -> str:
@@ -297,10 +400,8 @@ def _diff(repository: Repository, commit: str) -> bytes:
     return repository.git("diff-tree", "-p", "--binary", "--full-index", commit)
 
 
-def settle(project: Project, repository: Repository) -> Project | None:
-    """The project with the series that is there, or else with the nearest one of which every hunk
-    fits; None if there is no such series.
-    """
+def settle(project: Project, repository: Repository) -> Project:
+    """The project with the series that is there, or else with the one that fits best."""
     choices = (project, *project.others)
     present = [
         sum(state is not State.ABSENT for state in inspect(choice, repository).states.values())
@@ -308,16 +409,20 @@ def settle(project: Project, repository: Repository) -> Project | None:
     ]
     if any(present):
         return choices[present.index(max(present))]
-    return next((choice for choice in choices if _fits(choice, repository)), None)
+    return min(choices, key=lambda choice: _misfits(choice, repository))
 
 
-def _fits(project: Project, repository: Repository) -> bool:
+def _misfits(project: Project, repository: Repository) -> int:
+    """In how many files the first patches have a hunk that does not fit."""
+    found = 0
     with repository.scratch() as scratch:
         _read_files(scratch, "HEAD", {name for path in project.patches for name in files_of(path)})
-        return all(
-            scratch.try_git("apply", "--cached", "-", text=path.read_bytes()) is not None
-            for path in project.patches
-        )
+        for path in project.patches:
+            try:
+                scratch.git("apply", "--cached", "-", text=path.read_bytes())
+            except GitError as error:
+                found += max(len(_failed(error.said)), 1)
+    return found
 
 
 def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
@@ -326,13 +431,27 @@ def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
     scratch.git("update-index", "-z", "--index-info", text=entries)
 
 
+def refused(project: Project) -> str:
+    """Why a kernel cannot take the series."""
+    places = "; ".join(project.refusals)
+    page = trees.TOP / "device/doc/by-hand.md"
+    return f"{project.folder}: the series has no place: {places}: see {page}"
+
+
 def plan_apply(project: Project, repository: Repository) -> Change:
     """The commits that the project lacks; ConflictError says which hunk does not fit."""
     refuse_unclean(repository)
+    if project.refusals:
+        raise ConflictError(refused(project))
     inspection = inspect(project, repository)
     if inspection.outdated:
         raise ConflictError(
             f"{project.folder} has another version of the series: run `drwa revert` first"
+        )
+    if inspection.missing:
+        raise ConflictError(
+            f"{project.folder} has a part of the series: {'; '.join(inspection.missing[:3])}: put "
+            "that in by hand, or run `drwa revert` first"
         )
     patches = inspection.patches
     absent = [patch for patch in patches if inspection.states[patch.name] is State.ABSENT]
@@ -372,10 +491,39 @@ def plan_revert(project: Project, repository: Repository) -> Change:
             headers = _headers(shown)
             tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), headers)
         for patch in by_hand:
+            _refuse_foreign(repository, scratch, patch)
             text = patch.path.read_bytes()
             tip = _take_back(scratch, tip, patch.name, text, _mail(scratch, text)[0])
         notes = ["other commits follow the series: added commits that take it back"]
         return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -> None:
+    """ConflictError where lines of a patch without a commit did not come in one: some were there
+    before, and are not ours to take.
+    """
+    before = scratch.line("write-tree")
+    scratch.git("apply", "--cached", "--reverse", "-", text=patch.path.read_bytes())
+    diff = scratch.git("diff-tree", "-r", "-p", "-U0", before, scratch.line("write-tree")).decode(
+        errors="replace"
+    )
+    scratch.git("read-tree", before)
+    came: dict[str, str] = {}
+    for part in re.split(r"^diff --git ", diff, flags=re.MULTILINE)[1:]:
+        name = part.split("\n", 1)[0].rpartition(" b/")[2]
+        for start, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", part, re.MULTILINE):
+            if count != "0":
+                lines = f"-L{start},+{count or 1}"
+                said = repository.line(
+                    "blame", "-s", "-l", "--no-abbrev", lines, "HEAD", "--", name
+                )
+                came |= {line.split()[0]: f"{name}:{start}" for line in said.split("\n")}
+    if len(came) > 1:
+        where = ", ".join(f"{place} in {commit[:12]}" for commit, place in came.items())
+        raise ConflictError(
+            f"{repository.folder}: {patch.short} did not come in one commit: {where}: some of that "
+            "may not be DRWA's: take it out by hand"
+        )
 
 
 def _change(
@@ -391,6 +539,18 @@ def _change(
     files = _changed_files(scratch, old, new)
     _refuse_hidden(repository, [name for name, was, _ in files if was])
     return Change(project, repository, old, new, pack, files, notes)
+
+
+def content_after(change: Change) -> dict[str, bytes]:
+    """The files that will be there, with what they will hold."""
+    with change.repository.scratch() as scratch:
+        if change.pack:
+            scratch.git("unpack-objects", "-q", text=change.pack)
+        return {
+            name: scratch.git("cat-file", "blob", f"{change.new}:{name}")
+            for name, _, will in change.files
+            if will
+        }
 
 
 def _refuse_hidden(repository: Repository, names: list[str]) -> None:

@@ -13,11 +13,14 @@ from drwatool.errors import UnsupportedError, UsageError
 # Of this repository.
 TOP = Path(__file__).resolve().parents[2]
 FRAMEWORKS = TOP / "frameworks"
+KERNEL = TOP / "kernel"
 KERNEL_PROJECT = "kernel"
 HOSTS = ("A", "B")
-# The version that INetd was frozen at for the last platform release of each Android.
-INETD_VERSIONS = {14: "14", 15: "15", 17: "16"}
+# The versions that INetd was frozen at, by the Android that came with them; 14 had 13 before QPR3.
+INETD_VERSIONS = {13: "14", 14: "14", 15: "15", 17: "16"}
 BEFORE = "13 or older"
+OLDEST_KERNEL = (5, 4)
+TOO_OLD = "the series needs Linux 5.4 or newer; --aosp works without --kernel"
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,11 @@ class Project:
     name: str
     folder: Path
     series: str  # its name in commits, e.g. packages_modules_Connectivity/15
-    patches: tuple[Path, ...]
+    patches: tuple[Path, ...]  # a kernel's are made when its tree is looked at
     others: tuple["Project", ...] = ()  # with other series for the same tree, the nearest first
+    prefix: str = ""  # where in the git tree a kernel is, with a slash at its end
+    notes: tuple[str, ...] = ()  # where a kernel's series went, and what was left out
+    refusals: tuple[str, ...] = ()  # the places that a kernel lacks
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,8 @@ def releases() -> dict[str, Any]:
 
 
 def lines() -> dict[str, Any]:
-    return tomllib.loads((TOP / "kernel/lines.toml").read_text())
+    """The kernel lines that are built and tested here."""
+    return tomllib.loads((KERNEL / "lines.toml").read_text())
 
 
 def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str) -> Trees:
@@ -68,8 +75,11 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     if aosp is not None:
         if not aosp.is_dir():
             raise UsageError(f"{aosp}: no such folder: name the root of an AOSP tree")
-        release = Choice(android, "--android says so") if android else detect_android(aosp)
         table = releases()
+        if android and not android.isdecimal():
+            known = ", ".join(table["releases"])
+            raise UsageError(f"--android {android}: name a release by its number, as {known}")
+        release = _chosen(aosp, android) if android else detect_android(aosp)
         if release.name not in table["releases"]:
             known = ", ".join(table["releases"])
             raise UnsupportedError(
@@ -96,11 +106,12 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     if kernel is not None:
         kernel = kernel_root(kernel)
         line = detect_kernel(kernel)
-        first, *others = [
-            Project(KERNEL_PROJECT, kernel, f"{KERNEL_PROJECT}/{name}", kernel_patches(name))
-            for name in kernel_series(line.name)
-        ]
-        projects.append(replace(first, others=tuple(others)))
+        if _version(line.name) >= OLDEST_KERNEL:
+            top = _git_top(kernel)
+            prefix = "" if kernel == top else f"{kernel.relative_to(top)}/"
+            projects.append(Project(KERNEL_PROJECT, top, KERNEL_PROJECT, (), prefix=prefix))
+        elif not projects:
+            raise UnsupportedError(f"{kernel} is Linux {line.name} ({line.why}): {TOO_OLD}")
     return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
 
 
@@ -115,32 +126,14 @@ def android_patches(name: str, description: dict[str, Any], series: str) -> tupl
     return _patches(folder)
 
 
-def kernel_patches(line: str) -> tuple[Path, ...]:
-    return _patches(TOP / "kernel/patches" / line)
+def _version(name: str) -> tuple[int, int]:
+    major, minor = name.split(".")
+    return int(major), int(minor)
 
 
-def kernel_series(version: str) -> list[str]:
-    """The lines of a version of Linux, or all, the nearest first, if there is none.
-
-    A series fits many a version that it was not made for: TCP changes slowly.
-    """
-
-    def distance(name: str) -> int:
-        return abs(_count(linux_of(name)) - _count(version))
-
-    own = [name for name in lines() if linux_of(name) == version]
-    # Phones have Android's kernels, whose names are longer.
-    return sorted(own, key=len, reverse=True) or sorted(lines(), key=distance)
-
-
-def linux_of(line: str) -> str:
-    return str(lines()[line].get("linux", line))
-
-
-def _count(version: str) -> int:
-    """Versions in the order of their release: 20 of 4.x, of 5.x and of 6.x."""
-    major, minor = version.split(".")
-    return int(major) * 20 + int(minor)
+def _git_top(folder: Path) -> Path:
+    """The git tree that a kernel is in: vendors' have it in a folder."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
 
 
 def _patches(folder: Path) -> tuple[Path, ...]:
@@ -183,6 +176,17 @@ def detect_android(aosp: Path) -> Choice:
             f"{aosp} does not tell its Android release: name a tree's root, or add --android 15"
         )
     return found
+
+
+def _chosen(aosp: Path, android: str) -> Choice:
+    """The release that --android names, unless the tree says that it is another one."""
+    try:
+        found = detect_android(aosp)
+    except UsageError:
+        found = None
+    if found and found.name.isdecimal() and found.name != android:
+        raise UsageError(f"--android {android}: {aosp} is Android {found.name} ({found.why})")
+    return Choice(android, "--android says so")
 
 
 def _of_level(level: str, where: str) -> Choice:

@@ -19,6 +19,8 @@ KERNEL = "linux"
 SERVICE = "service/src/com/android/server/ConnectivityService.java"
 POLICY = "service/src/com/android/server/connectivity/drwa/DrwaController.java"
 CARRIER = "telephony/java/android/telephony/CarrierConfigManager.java"
+OLD = "telephony/java/android/telephony/old.txt"
+LINK = "telephony/java/android/telephony/Link.java"
 TCP = "net/ipv4/tcp_output.c"
 IDENTITY = [*("-c", "user.name=Builder"), *("-c", "user.email=builder@example.org")]
 
@@ -41,15 +43,16 @@ LINES = """\
 ["6.12"]
 source = "linux-source-6.12"
 ack = "android16-6.12"
-["6.6"]
-like = "6.12"
-read = "a tree"
-["6.6-android"]
-linux = "6.6"
-read = "another tree"
-ack = "android15-6.6"
 ["6.1"]
 source = "linux-source-6.1"
+"""
+HOOKS = """\
+[[place]]
+what = "what is sent"
+file = "net/ipv4/tcp_output.c"
+function = "send_all"
+replace = "send(40);"
+text = "send(drwa(40));"
 """
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 8\n"
 BUILD_ID = "public static final int VANILLA_ICE_CREAM = 35;\n"
@@ -58,6 +61,12 @@ BUILD_ID = "public static final int VANILLA_ICE_CREAM = 35;\n"
 def numbered(what: str, count: int = 60) -> str:
     """A source file with lines of its own."""
     return "".join(f"    {what}({number});\n" for number in range(count))
+
+
+def in_c(what: str) -> str:
+    """A source file with a function that has them."""
+    lines = numbered(what).replace("    ", "\t")
+    return f"#include <net/tcp.h>\n\nstatic void {what}_all(void)\n{{\n{lines}}}\n"
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -184,38 +193,27 @@ def build(top: Path) -> World:
 
     write(base / CARRIER, numbered("key"))
     write(base / "core/java/android/os/Build.java", BUILD_ID)
+    write(base / OLD, "old\n")
+    (base / LINK).symlink_to("CarrierConfigManager.java")
     _begin(base)
+    (base / OLD).unlink()
+    (base / LINK).unlink()
+    (base / LINK).symlink_to("Drwa.java")
     replace_line(base / CARRIER, 30, "    key(30);\n    key(DRWA);\n")
     commit(base, "Add the keys\n\nSigned-off-by: A <a@example.org>")
     _export(base, 1, top / "drwa/frameworks/patches/frameworks_base/15")
 
     write(kernel / "Makefile", MAKEFILE)
     write(kernel / "Kconfig", "# all options\n")
-    write(kernel / "net/ipv4/old.c", "old\n")
-    (kernel / "net/ipv4/link.h").symlink_to("tcp.h")
-    write(kernel / TCP, numbered("send"))
+    write(kernel / TCP, in_c("send"))
     _begin(kernel)
-    write(kernel / "net/drwa/law.c", numbered("law", 9))
-    commit(kernel, "tcp: the law\n\nSigned-off-by: A <a@example.org>")
-    replace_line(kernel / TCP, 40, "    send(drwa(40));\n")
-    (kernel / "net/ipv4/old.c").unlink()
-    (kernel / "net/ipv4/link.h").unlink()
-    (kernel / "net/ipv4/link.h").symlink_to("drwa.h")
-    commit(kernel, "tcp: obey the law\n\nSigned-off-by: A <a@example.org>")
-    _export(kernel, 2, top / "drwa/kernel/patches/6.12")
-    other_lines(top / "drwa/kernel/patches")
+    drwa = top / "drwa/kernel"
+    write(drwa / "src/net/drwa/law.c", numbered("law", 9))
+    write(drwa / "series/0001-law/message", "tcp: the law\n\nOf all windows.\n")
+    write(drwa / "series/0001-law/places.toml", 'files = ["net/drwa/law.c"]\n')
+    write(drwa / "series/0002-hooks/message", "tcp: obey the law\n")
+    write(drwa / "series/0002-hooks/places.toml", HOOKS)
     return World(top)
-
-
-# What stands beside the line that the series changes, in the trees of each kernel line.
-BESIDE = {"6.12": "send(41)", "6.6": "send_older(41)", "6.6-android": "hook(41)", "6.1": "sent(41)"}
-
-
-def other_lines(patches: Path) -> None:
-    """Series for other kernel lines, which differ in one line of context."""
-    for line, text in BESIDE.items():
-        for patch in sorted((patches / "6.12").glob("*.patch")):
-            write(patches / line / patch.name, patch.read_text().replace(BESIDE["6.12"], text))
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ def test_nothing_to_complain_of(world: World) -> None:
     assert bad(world) == []
     said = world.drwa("doctor")
     assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()[3:]] == ["good"] * 8
+    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["good"] * 8
 
 
 # What leaves DRWA without effect: (how to get there, what doctor says, its advice).
@@ -444,6 +444,21 @@ def test_a_phones_uplink(wanted: str, netd: str, verdict: str | None, what: str)
     found = [each for each in doctor.phone(answers, "A") if "uplink" in each.what]
     assert [each.verdict for each in found] == ([verdict] if verdict else [])
     assert all(what in each.what for each in found)
+
+
+def test_a_phone_without_timestamps() -> None:
+    assert verdicts(GOOD + "timestamps=1\n") == []
+    assert verdicts(GOOD + "timestamps=0\n") != []
+    (found,) = (
+        each for each in doctor.phone(GOOD + "timestamps=0\n", "A") if each.verdict == "BAD"
+    )
+    assert "tcp_timestamps is 0" in found.what
+
+
+def test_a_carriers_odd_target_is_told() -> None:
+    answers = GOOD.replace("carrier=Phone Id = 0\n", f"carrier=Phone Id = 0\n{UPLINK}20ms\n")
+    found = [each for each in doctor.phone(answers, "A") if each.verdict == doctor.BAD]
+    assert ["is no number: 20ms" in each.what for each in found] == [True]
 
 
 def test_an_uplink_needs_no_lambda() -> None:

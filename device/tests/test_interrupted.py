@@ -8,9 +8,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import small_trees
@@ -61,6 +63,14 @@ def plan(world: World, which: Callable[..., series.Change]) -> list[series.Chang
         paths = tuple(sorted(world.series(patches).glob("*.patch")))
         project = trees.Project(name, world.top / name, f"{name}/1", paths)
         found.append(which(project, plumbing.open_repository(project.folder)))
+    repository = plumbing.open_repository(world.top / KERNEL)
+    project = trees.Project(KERNEL, repository.folder, trees.KERNEL_PROJECT, ())
+    with (
+        tempfile.TemporaryDirectory() as made,
+        mock.patch.object(trees, "KERNEL", world.series("kernel")),
+    ):
+        project = series.place_kernel(project, repository, Path(made), False)
+        found.append(which(project, repository))
     return found
 
 
@@ -68,10 +78,7 @@ def move(world: World, which: Callable[..., series.Change]) -> None:
     transaction.carry_out(plan(world, which), lambda text: None)
 
 
-SERIES = {
-    MODULE: "frameworks/patches/packages_modules_Connectivity/15",
-    KERNEL: "kernel/patches/6.12",
-}
+SERIES = {MODULE: "frameworks/patches/packages_modules_Connectivity/15"}
 NO_SUCH_STEP = 3
 
 
@@ -479,9 +486,10 @@ def test_random_histories(
             git(kernel, "add", "--all")
             git(kernel, "commit", "--quiet", "--message", f"commit {number}")
         elif action == "am":
-            patches = sorted(world.series("kernel/patches/6.12").glob("*.patch"))
             if not (kernel / "net/drwa").exists():
-                git(kernel, "am", "--quiet", str(patches[0]))
+                made = world.top / f"patches{number}"
+                world.run("patches", "--kernel", str(kernel), "-o", str(made))
+                git(kernel, "am", "--quiet", str(made / "kernel/0001-law.patch"))
         elif action == "kill" and not edited:
             fail_at(step, kill, plan(world, series.plan_apply))
             repair(world)

@@ -17,8 +17,9 @@ import typer
 from rich.console import Console
 
 import builds
-from drwalab.kernels import get_line, series_dir
-from drwalab.sources import cache_dir, get_source
+from drwalab.kernels import get_line
+from drwalab.series import make_series
+from drwalab.sources import KERNEL_DIR, cache_dir, get_source
 
 RESULT = builds.TESTS / "results" / "hooks.md"
 OBJECTS = ("tcp", "tcp_input", "tcp_output", "tcp_minisocks")
@@ -39,8 +40,8 @@ class Function:
 def build(line: str, log: Console) -> dict[str, Path]:
     """The folders with the objects, by the option's value; made again when the series changes."""
     source = get_source(get_line(line), log.print)
-    patches = sorted(series_dir(line).glob("*.patch"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in patches))
+    series = make_series(KERNEL_DIR, source)
+    digest = hashlib.sha256(b"".join(text for _, text in series))
     digest.update(source.version.encode())
     home = cache_dir() / "x86" / f"{line}-{digest.hexdigest()[:12]}"
     tree, folders = home / "source", {value: home / value for value in ("y", "n")}
@@ -51,8 +52,10 @@ def build(line: str, log: Console) -> dict[str, Path]:
     home.mkdir(parents=True)
     log.print(f"copying the source of {line}")
     builds.run(["cp", "-a", source.path, tree])
-    for path in patches:
-        builds.run(["patch", "-s", "-p1", "-d", tree, "-i", path])
+    for name, text in series:
+        patch = home / name
+        patch.write_bytes(text)
+        builds.run(["patch", "-s", "-p1", "-d", tree, "-i", patch])
     for value, folder in folders.items():
         log.print(f"compiling with CONFIG_TCP_DRWA={value} (a minute or two)")
         make: list[str | Path] = ["make", "-s", "-C", tree, "ARCH=x86", f"O={folder}"]

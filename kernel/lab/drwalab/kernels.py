@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from drwalab.series import make_series
 from drwalab.sources import (
     KERNEL_DIR,
     Line,
@@ -33,6 +34,8 @@ from drwalab.sources import (
     locked,
     read_lines,
 )
+from drwatool.errors import ConflictError
+from drwatool.kernel import SeriesError
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"
@@ -197,10 +200,6 @@ class Recipe:
         return digest.hexdigest()[:12]
 
 
-def series_dir(line: str) -> Path:
-    return KERNEL_DIR / "patches" / line
-
-
 def get_line(name: str) -> Line:
     lines = read_lines()
     if name not in lines:
@@ -212,9 +211,10 @@ def make_recipe(source: Source, flavour: str) -> Recipe:
     if flavour not in FLAVOURS:
         raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
     made = FLAVOURS[flavour]
-    series = _read_patches(series_dir(source.line.name)) if made.patched else []
-    if made.patched and not series:
-        raise KernelError(f"{series_dir(source.line.name)} holds no patches: run kernel/mkseries")
+    try:
+        series = make_series(KERNEL_DIR, source) if made.patched else []
+    except (SeriesError, ConflictError) as error:
+        raise KernelError(f"{source.line.name}: {error}") from None
     return Recipe(
         line=source.line.name,
         flavour=flavour,

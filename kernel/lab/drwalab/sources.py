@@ -52,13 +52,10 @@ class SourceError(Exception):
 @dataclass(frozen=True)
 class Line:
     name: str
-    source: str = ""
+    source: str
     image: str = ""
     suite: str = ""
     ack: str = ""
-    linux: str = ""
-    like: str = ""
-    read: str = ""
     needs: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
 
@@ -70,14 +67,9 @@ class Source:
     path: Path
 
 
-def read_all_lines(path: Path = KERNEL_DIR / "lines.toml") -> dict[str, Line]:
+def read_lines(path: Path = KERNEL_DIR / "lines.toml") -> dict[str, Line]:
     table = tomllib.loads(path.read_text())
     return {name: Line(name, **entry) for name, entry in table.items()}
-
-
-def read_lines() -> dict[str, Line]:
-    """The lines that can be built here: Debian publishes their source."""
-    return {name: line for name, line in read_all_lines().items() if line.source}
 
 
 def cache_dir() -> Path:

@@ -34,21 +34,13 @@ modules:
 \t@! grep -n '#error' $<
 \tcp $< $@
 """
-SERIES = """\
-Subject: [PATCH] tcp: one
-
-diff --git a/one.c b/one.c
---- a/one.c
-+++ b/one.c
-@@ -1 +1 @@
--int one;
-+int changed;
-diff --git a/drwa.config b/drwa.config
-new file mode 100644
---- /dev/null
-+++ b/drwa.config
-@@ -0,0 +1 @@
-+CONFIG_TCP_DRWA=y
+PLACES = """\
+files = ["drwa.config"]
+[[place]]
+what = "one"
+file = "one.c"
+replace = "int one;"
+text = "int changed;"
 """
 
 
@@ -73,7 +65,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write(kernel / folder / "drwa.c", "int law;\n")
     for name in kernels.GATE:
         write(kernel / "src" / name, "int gate;\n")
-    write(kernel / "patches" / "6.12" / "0001-one.patch", SERIES)
+    write(kernel / "series" / "0001-one" / "message", "tcp: one\n")
+    write(kernel / "series" / "0001-one" / "places.toml", PLACES)
+    write(kernel / "src" / "drwa.config", "CONFIG_TCP_DRWA=y\n")
     monkeypatch.setattr(kernels, "KERNEL_DIR", kernel)
     monkeypatch.setattr(kernels, "GUEST_DIR", kernel / "lab" / "guest")
     return kernel
@@ -145,13 +139,13 @@ def test_flavours_share_objects_but_not_patches(tree: Path) -> None:
 
 def test_changed_series_rebuilds_what_it_touches(tree: Path) -> None:
     build("drwa")
-    patch = tree / "patches" / "6.12" / "0001-one.patch"
-    patch.write_text(SERIES.replace("int changed;", "int again;"))
+    places = tree / "series" / "0001-one" / "places.toml"
+    places.write_text(PLACES.replace("int changed;", "int again;"))
     with pytest.raises(KernelMissing):
         kernels.find("6.12", "drwa")
     assert build("drwa") == ("int again;\nint two;\n", ["one.o"])
     # A new message alone is a new key, and yet nothing to compile.
-    patch.write_text(patch.read_text().replace("tcp: one", "tcp: won"))
+    write(tree / "series" / "0001-one" / "message", "tcp: won\n")
     assert build("drwa") == ("int again;\nint two;\n", [])
 
 
@@ -160,8 +154,8 @@ def test_spoilt_tree_is_made_anew(tree: Path, tmp_path: Path) -> None:
     spoilt = tmp_path / "cache" / "drwa" / "trees" / "6.12-drwa"
     (spoilt / "one.c").write_text("int spoilt;\n")
     os.utime(spoilt / "one.c", (1, 1))
-    patch = tree / "patches" / "6.12" / "0001-one.patch"
-    patch.write_text(SERIES.replace("int changed;", "int again;"))
+    places = tree / "series" / "0001-one" / "places.toml"
+    places.write_text(PLACES.replace("int changed;", "int again;"))
     assert build("drwa")[0] == "int again;\nint two;\n"
 
 
@@ -248,25 +242,26 @@ def test_a_line_can_have_its_own_form_of_a_lab_patch(tree: Path) -> None:
 
 
 def test_series_without_its_option_fails(tree: Path) -> None:
-    patch = tree / "patches" / "6.12" / "0001-one.patch"
-    patch.write_text(SERIES[: SERIES.index("diff --git a/drwa.config")])
+    write(tree / "src" / "drwa.config", "# none\n")
     with pytest.raises(KernelError, match="lost CONFIG_TCP_DRWA=y"):
         build("drwa")
 
 
 def test_failed_build_shows_why(tree: Path) -> None:
-    patch = tree / "patches" / "6.12" / "0001-one.patch"
-    patch.write_text(SERIES.replace("int changed;", "#error no"))
+    places = tree / "series" / "0001-one" / "places.toml"
+    places.write_text(PLACES.replace("int changed;", "#error no"))
     with pytest.raises(KernelError, match=r"(?s)make linux failed.*6.12-drwa.log.*#error no"):
         build("drwa")
-    patch.write_text(SERIES)
+    places.write_text(PLACES)
     assert build("drwa")[0] == "int changed;\nint two;\n"
 
 
-def test_patch_that_does_not_fit_is_named(tree: Path) -> None:
-    patch = tree / "patches" / "6.12" / "0001-one.patch"
-    patch.write_text(SERIES.replace("-int one;", "-int three;"))
-    with pytest.raises(KernelError, match=r"0001-one\.patch does not apply"):
+def test_place_that_is_not_there_is_named(tree: Path) -> None:
+    places = tree / "series" / "0001-one" / "places.toml"
+    places.write_text(PLACES.replace("int one;", "int three;"))
+    with pytest.raises(
+        KernelError, match=r"6\.12: .* one\.c: one: not found: replace `int three;`"
+    ):
         build("drwa")
 
 
@@ -290,9 +285,9 @@ def test_the_series_with_the_programs_means_can_be_made() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_empty_series_says_what_to_run(tree: Path) -> None:
-    (tree / "patches" / "6.12" / "0001-one.patch").unlink()
-    with pytest.raises(KernelError, match="run kernel/mkseries"):
+def test_empty_series_is_told(tree: Path) -> None:
+    shutil.rmtree(tree / "series")
+    with pytest.raises(KernelError, match="series/ describes no patch"):
         build("drwa")
 
 

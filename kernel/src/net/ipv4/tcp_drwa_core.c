@@ -107,7 +107,7 @@
 /* Longer silences are outages: connected-mode DRX sleeps 10 to 160 ms (3GPP TS
  * 36.331), mostly up to 80, TDD frames pause for 10.
  */
-#define DRWA_SILENCE_MAX_US	131072
+#define DRWA_SILENCE_MAX_US	131072u
 
 /* Weight of a round in the means of changes and of silences: 1/8 as in RFC 6298 */
 #define DRWA_MEAN_SHIFT		3

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles what a kernel's series touches, with the tree's configuration, away from the tree."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from drwatool.errors import ConflictError, UsageError
+
+OPTION = "CONFIG_TCP_DRWA"
+ARCH = "arm64"
+# What a build in the tree left there, which a build beside it may not see.
+BUILT = (".config", "include/config", "include/generated", f"arch/{ARCH}/include/generated")
+NEEDED = ("make", "flex", "bison", "bc")
+CROSS = "CROSS_COMPILE=aarch64-linux-gnu-"
+TOOLCHAINS = (
+    # Before 5.15, the prefix tells clang what to compile for.
+    (("clang", "ld.lld", "llvm-ar"), ("LLVM=1", "LLVM_IAS=1", CROSS)),
+    (("aarch64-linux-gnu-gcc",), (CROSS,)),
+)
+SAID_LINES = 12
+
+
+def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], None]) -> str:
+    """What was compiled, and how; ConflictError says what the compiler objects to.
+
+    `files` are those that change; the tree itself is not written to.
+    """
+    toolchain = _toolchain()
+    with tempfile.TemporaryDirectory(prefix="drwa-") as name:
+        copy, out = Path(name) / "source", Path(name) / "out"
+        out.mkdir()
+        _link(source, copy, {*files, *(f"{built}/" for built in BUILT)})
+        for path, text in files.items():
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            (copy / path).unlink(missing_ok=True)
+            (copy / path).write_bytes(text)
+        make = ["make", f"O={out}", f"ARCH={ARCH}", *toolchain, f"--jobs={os.cpu_count()}"]
+        say("configuring")
+        configured = _configure(source, copy, out, make)
+        objects = sorted(
+            f"{path.removesuffix('.c')}.o"
+            for path in files
+            if path.startswith("net/ipv4/") and path.endswith(".c") and "_test" not in path
+        )
+        say(f"compiling {len(objects)} objects")
+        _run([*make, "--keep-going", *objects], copy)
+    return f"compiled {len(objects)} objects for {ARCH}, {configured}, {' '.join(toolchain)}"
+
+
+def _toolchain() -> tuple[str, ...]:
+    """The variables of make for what is installed; what the caller's environment says goes."""
+    if missing := [name for name in NEEDED if shutil.which(name) is None]:
+        raise UsageError(f"--compile needs {', '.join(missing)}: install that, or leave it out")
+    if "LLVM" in os.environ or "CROSS_COMPILE" in os.environ:
+        return ()
+    for programs, variables in TOOLCHAINS:
+        if all(map(shutil.which, programs)):
+            return variables
+    wanted = " or ".join(" with ".join(programs) for programs, _ in TOOLCHAINS)
+    raise UsageError(f"--compile needs {wanted} in PATH: put the tree's own there")
+
+
+def _link(source: Path, copy: Path, apart: set[str]) -> None:
+    """A folder of links to the source, but for the paths in `apart` and the folders above them."""
+    names = {path.partition("/")[0] for path in apart}
+    copy.mkdir()
+    for entry in source.iterdir():
+        below = {path.partition("/")[2] for path in apart if path.startswith(f"{entry.name}/")}
+        if entry.name not in names:
+            (copy / entry.name).symlink_to(entry)
+        elif entry.is_dir() and "" not in below:
+            _link(entry, copy / entry.name, below)
+        elif entry.is_file() and entry.name in apart:
+            (copy / entry.name).symlink_to(entry)
+
+
+def _configure(source: Path, copy: Path, out: Path, make: list[str]) -> str:
+    """Configures the kernel as the tree says, with the option; returns the configuration's name."""
+    name = ".config"
+    if (source / name).is_file():
+        shutil.copyfile(source / name, out / name)
+    else:
+        configs = source / "arch" / ARCH / "configs"
+        name = "gki_defconfig" if (configs / "gki_defconfig").is_file() else "defconfig"
+        _run([*make, name], copy)
+    with (out / ".config").open("a") as config:
+        config.write(f"{OPTION}=y\n")
+    _run([*make, "olddefconfig"], copy)
+    if f"\n{OPTION}=y\n" not in (out / ".config").read_text():
+        raise ConflictError(f"{source}: its configuration, {name}, leaves no {OPTION}=y")
+    return name
+
+
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        said = [line for line in said if not line.startswith("make")] or said
+        said = [line for line in said if "error:" in line] or said
+        raise ConflictError(f"{' '.join(command[-3:])} fails: {'; '.join(said[:SAID_LINES])}")

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's series, made for the tree in front of it.
+
+Each folder of kernel/series is a patch:
+  message      subject, blank line, text
+  places.toml  files, new ones from kernel/src; needs, without which the patch is left out;
+               [headers], which older kernels lack and get; and [[place]], where it changes files
+               that are there: see places.py
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drwatool.errors import ConflictError, DrwaError, advised
+from drwatool.places import (
+    Form,
+    Place,
+    Placed,
+    PlaceError,
+    Reader,
+    put,
+    read_places,
+    take,
+    wanted,
+)
+
+AUTHOR = "DRWA for Android"
+EMAIL = "drwa@example.org"
+# Fixed, so that the same sources give the same bytes.
+DATE = "2012-11-14T00:00:00Z"
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    **{f"GIT_{role}_NAME": AUTHOR for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": EMAIL for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_DATE": DATE for role in ("AUTHOR", "COMMITTER")},
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+FORMAT = [
+    *("format-patch", "-1", "--stdout", "--zero-commit", "--no-numbered", "--no-signature"),
+    *("--no-renames", "--full-index", "--stat=72"),
+]
+
+
+class SeriesError(DrwaError):
+    """The description of the series is wrong, or it cannot be written down."""
+
+
+class RefusedError(ConflictError):
+    """Places of a tree that are not where they were looked for."""
+
+    def __init__(self, refusals: list[str]) -> None:
+        super().__init__(f"the series has no place: {'; '.join(refusals)}")
+        self.refusals = refusals
+
+
+@dataclass(frozen=True)
+class Step:
+    """A patch, described."""
+
+    name: str
+    message: str
+    files: tuple[str, ...]
+    needs: tuple[str, ...]
+    headers: dict[str, str]
+    places: tuple[Place, ...]
+
+    @property
+    def subject(self) -> str:
+        return self.message.partition("\n")[0]
+
+
+@dataclass
+class Series:
+    """What the series is in one tree."""
+
+    before: dict[str, str | None] = field(default_factory=dict)  # what it looked at
+    steps: list[tuple[Step, dict[str, str]]] = field(default_factory=list)  # the files of each
+    placed: list[Placed] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def read_series(kernel: Path) -> list[Step]:
+    """The steps that kernel/series describes."""
+    steps = [_read_step(folder) for folder in sorted((kernel / "series").glob("[0-9]*"))]
+    if not steps:
+        raise SeriesError("series/ describes no patch")
+    return steps
+
+
+def _read_step(folder: Path) -> Step:
+    if not re.fullmatch(r"\d{4}-[a-z0-9_-]+", folder.name):
+        raise SeriesError(f"series/{folder.name}: the name is not NNNN-name")
+    try:
+        message = (folder / "message").read_text()
+        table = tomllib.loads((folder / "places.toml").read_text())
+        places = read_places(table)
+    except FileNotFoundError as error:
+        name = Path(error.filename).name
+        raise SeriesError(f"series/{folder.name}: the file '{name}' is missing") from None
+    except (KeyError, ValueError) as error:
+        raise SeriesError(f"series/{folder.name}/places.toml: {error}") from None
+    files, needs = (tuple(table.get(name, ())) for name in ("files", "needs"))
+    headers = {path: text.removeprefix("\n") for path, text in table.get("headers", {}).items()}
+    return Step(folder.name, message, files, needs, headers, places)
+
+
+def place(steps: list[Step], src: Path, read: Reader, with_tests: bool = False) -> Series:
+    """The series for a tree; RefusedError names every place that is not there."""
+    series = Series()
+    now: dict[str, str | None] = {}
+    refusals: list[str] = []
+    spoiled: set[str] = set()  # files where a place is missing, so that later ones may be, too
+
+    def look(path: str) -> str | None:
+        if path not in now:
+            now[path] = series.before[path] = read(path)
+        return now[path]
+
+    for step in steps:
+        missing = [path for path in step.needs if look(path) is None]
+        if missing and not with_tests:
+            series.left_out.append(f"{step.name}: the tree has no {', '.join(missing)}")
+            continue
+        refusals += [f"{step.name}: the tree has no {path}" for path in missing]
+        changed: dict[str, str] = {}
+        for path in step.files:
+            if look(path) is not None:
+                refusals.append(f"{step.name}: {path} is there already")
+            changed[path] = (src / path).read_text()
+        changed |= {path: text for path, text in step.headers.items() if look(path) is None}
+        for each in step.places:
+            if not wanted(each, look):
+                continue
+            try:
+                text, placed = put(each, changed.get(each.file, look(each.file)))
+            except PlaceError as error:
+                if each.optional and not with_tests:
+                    if each.file not in spoiled:
+                        series.left_out.append(str(error))
+                elif each.file not in spoiled:
+                    refusals.append(str(error))
+                spoiled.add(each.file)
+                continue
+            changed[each.file] = text
+            series.placed.append(placed)
+        now |= changed
+        series.steps.append((step, changed))
+    if refusals:
+        raise RefusedError(refusals)
+    return series
+
+
+def without(steps: list[Step], read: Reader) -> Reader:
+    """The tree without what it has of the series."""
+    now: dict[str, str | None] = {}
+    for step in reversed(steps):
+        for each in reversed(step.places):
+            taken = take(each, now[each.file] if each.file in now else read(each.file))
+            if taken is not None:
+                now[each.file] = taken
+        now |= dict.fromkeys(step.files)
+        now |= {path: None for path, text in step.headers.items() if read(path) == text}
+    return lambda path: now[path] if path in now else read(path)
+
+
+def notes_of(series: Series) -> tuple[str, ...]:
+    """Where the series went in files that a kernel is built of, and what was left out."""
+    own = [each for each in series.placed if not each.place.optional and not _of_ours(each.form)]
+    return (*map(str, own), *(f"left out: {text}" for text in series.left_out))
+
+
+def _of_ours(form: Form) -> bool:
+    """Whether it goes beside another line of the series."""
+    return "drwa" in form.what.lower()
+
+
+def sources_of(kernel: Path) -> tuple[Path, ...]:
+    """All that the series is made of."""
+    described = [path for path in sorted((kernel / "series").rglob("*")) if path.is_file()]
+    added = [kernel / "src" / name for step in read_series(kernel) for name in step.files]
+    return (*described, *added)
+
+
+def patches(series: Series, prefix: str = "", executable: Collection[str] = ()) -> dict[str, str]:
+    """The series as `git format-patch` writes it, by file name; paths begin with the prefix.
+
+    Some vendors' trees have all files executable.
+    """
+    made = {}
+    with tempfile.TemporaryDirectory(prefix="drwa-") as name:
+        tree = Path(name)
+        _git(tree, "init", "--quiet", "--template=")
+        touched = {path for _, files in series.steps for path in files}
+        _write(tree, {prefix + path: series.before[path] for path in touched})
+        for path in touched & set(executable):
+            (tree / prefix / path).chmod(0o755)
+        _git(tree, "add", "--all", "--force")
+        _git(tree, "commit", "--quiet", "--allow-empty", "--message=pristine")
+        for step, files in series.steps:
+            _write(tree, {prefix + path: text for path, text in files.items()})
+            _git(tree, "add", "--all", "--force")
+            _git(tree, "commit", "--quiet", "--signoff", "--file=-", text=step.message)
+            made[f"{step.name}.patch"] = _git(tree, *FORMAT)
+    return made
+
+
+def _write(tree: Path, files: dict[str, str | None]) -> None:
+    for path, text in files.items():
+        if text is not None:
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_bytes(text.encode(errors="surrogateescape"))
+
+
+def _git(tree: Path, *arguments: str, text: str = "") -> str:
+    inherited = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    done = subprocess.run(
+        ["git", "-c", "core.autocrlf=false", *arguments],
+        cwd=tree,
+        env=inherited | ENVIRONMENT,
+        input=text.encode(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"ended with {done.returncode}"
+        raise SeriesError(f"git {arguments[0]}: {advised(said)}")
+    return done.stdout.decode(errors="surrogateescape")
+
+
+def folder_reader(folder: Path) -> Reader:
+    """Reads the files of a source tree."""
+
+    def read(path: str) -> str | None:
+        file = folder / path
+        return decoded(file.read_bytes()) if file.is_file() else None
+
+    return read
+
+
+def decoded(text: bytes) -> str:
+    """Bytes that are no UTF-8 come through as they are."""
+    return text.decode(errors="surrogateescape")

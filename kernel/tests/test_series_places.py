@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The series finds its places in Debian's sources, changed as Android's and vendors' trees are."""
+
+import itertools
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drwalab.sources import find_source, read_lines
+
+KERNEL = Path(__file__).resolve().parents[1]
+sys.path.append(str(KERNEL.parent / "device"))
+
+from drwatool.kernel import RefusedError, Series, folder_reader, place, read_series  # noqa: E402
+
+LINE = "6.12"
+STEPS = read_series(KERNEL)
+TCP_H = "include/linux/tcp.h"
+MAKEFILE = "net/ipv4/Makefile"
+INPUT = "net/ipv4/tcp_input.c"
+OUTPUT = "net/ipv4/tcp_output.c"
+SELFTESTS = "tools/testing/selftests/net"
+READ_ONCE = "READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_rmem[2])"
+
+Change = tuple[str, str, str]  # of a file, what a regular expression matches, and what it becomes
+
+
+# What trees of phones have, and Debian's source has not.
+BREAKS: dict[str, list[Change]] = {
+    "ACK's reserved fields": [
+        (TCP_H, r"#include <linux/win_minmax.h>\n", r"\g<0>#include <linux/android_kabi.h>\n"),
+        (TCP_H, r"(struct saved_syn \*saved_syn;\n)\};", r"\1\n\tANDROID_KABI_RESERVE(1);\n};"),
+    ],
+    "6.1 without a backport": [
+        (INPUT, r"(int __tcp_grow_window\(.*\n.*\n\{\n\t)const ", r"\1"),
+        (OUTPUT, r"cur_win = tcp_receive_window\(tp\);\n", r"\g<0>\n"),
+    ],
+    "6.6's other form of the window": [
+        (
+            OUTPUT,
+            r"\t(new_win = __tcp_select_window\(sk\);)",
+            r"\tu32 \1\n\n\ttrace_hook(sk, &new_win);",
+        ),
+    ],
+    "6.12.23's sample": [(INPUT, r"\(delta > 0\)", "(delta >= 0)")],
+    "5.4's plain reads": [
+        (INPUT, re.escape(READ_ONCE), READ_ONCE[10:-1]),
+        (OUTPUT, re.escape(READ_ONCE), READ_ONCE[10:-1]),
+    ],
+    "another congestion control": [
+        (MAKEFILE, r"obj-\$\(CONFIG_TCP_CONG_BBR\).*\n", r"\g<0>obj-$(BRUTAL) += brutal.o\n"),
+    ],
+    "no BBR": [(MAKEFILE, r"obj-\$\(CONFIG_TCP_CONG_BBR\).*\n", "")],
+    "a vendor's lines beside the places": [
+        (INPUT, r"\ttcp_event_data_recv\(sk, skb\);", "\tvendor(sk);\n\\g<0>\n\t\t\tvendor(sk);"),
+        (OUTPUT, r"#include <net/tcp.h>\n", r"#include <vendor.h>\n\g<0>#include <vendor2.h>\n"),
+    ],
+    "a vendor's spaces": [(INPUT, r"update\(tp, delta_us, 1\)", "update( tp,\n\t\tdelta_us, 1 )")],
+    "other options of the selftests": [
+        (f"{SELFTESTS}/config", r"CONFIG_(NETDEVSIM|TCP_MD5SIG).*\n", "")
+    ],
+}
+
+# What is told, and nothing changed.
+REFUSALS: dict[str, tuple[Change, str]] = {
+    "a function renamed": (
+        (INPUT, r"\btcp_data_queue\(", "vendor_data_queue("),
+        r"tcp_input\.c: data came, the slow path: not found: .* in tcp_data_queue\(\); "
+        r"it is in vendor_data_queue\(\)",
+    ),
+    "a function there twice": (
+        (OUTPUT, r"(?s)static u16 tcp_select_window\(.*?\n\}\n", r"#if X\n\g<0>#else\n\g<0>#endif"),
+        r"the window that a segment offers: tcp_select_window\(\) is there 2 times",
+    ),
+    "a statement gone": (
+        (INPUT, r"tcp_event_data_recv\(sk, skb\);\n\n\t\t\tif \(TCP", "if (TCP"),
+        r"data came, the fast path: not found: after `tcp_event_data_recv\(sk, skb\);`",
+    ),
+    "a statement there twice": (
+        (INPUT, r"(\ttcp_event_data_recv\(sk, skb\);\n)\n\t\t\tif \(TCP", r"\1\g<0>"),
+        r"the fast path: found 2 times, after `tcp_event_data_recv\(sk, skb\);`",
+    ),
+    "a statement under an option": (
+        ("net/ipv4/tcp.c", r"\ttp->rcv_rtt_last_tsecr = 0;\n", r"#ifdef CONFIG_X\n\g<0>#endif\n"),
+        r"begins anew: `tp->rcv_rtt_last_tsecr = 0;` in line \d+ is inside of an #if",
+    ),
+    "no TCP at all": (
+        (OUTPUT, r"(?s).*", ""),
+        "net/ipv4/tcp_output.c: the hooks' header: not found",
+    ),
+}
+
+
+def read_with(changes: list[Change]) -> Callable[[str], str | None]:
+    """Debian's source, changed; every change has to find something."""
+    found = find_source(read_lines()[LINE])
+    if found is None:
+        pytest.skip(f"no source of {LINE} is unpacked: kernel/lab/lab kernel build --kernel {LINE}")
+    plain = folder_reader(found.path)
+
+    def read(path: str) -> str | None:
+        text = plain(path)
+        for name, old, new in changes:
+            if name == path and text is not None:
+                text, count = re.subn(old, new, text)
+                assert count, f"{path} has no {old}"
+        return text
+
+    return read
+
+
+def place_with(changes: list[Change]) -> Series:
+    return place(STEPS, KERNEL / "src", read_with(changes))
+
+
+def built(series: Series) -> set[tuple[str, str]]:
+    """The places in what a kernel is built of."""
+    return {(each.place.file, each.place.what) for each in series.placed if not each.place.optional}
+
+
+@pytest.fixture(scope="module")
+def wanted() -> set[tuple[str, str]]:
+    return built(place_with([]))
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_each_difference_is_taken(name: str, wanted: set[tuple[str, str]]) -> None:
+    assert built(place_with(BREAKS[name])) == wanted
+
+
+# Of all that go together, some.
+TOGETHER = [
+    three
+    for three in itertools.combinations(BREAKS, 3)
+    if not {"another congestion control", "no BBR"} <= set(three)
+][::20]
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=" + ".join)
+def test_three_differences_are_taken(names: tuple[str, ...], wanted: set[tuple[str, str]]) -> None:
+    assert built(place_with([change for name in names for change in BREAKS[name]])) == wanted
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refused_by_name(name: str) -> None:
+    change, words = REFUSALS[name]
+    with pytest.raises(RefusedError, match=words):
+        place_with([change])
+
+
+def test_the_hook_is_where_it_has_to_be() -> None:
+    """Behind ACK's fields; ahead of a vendor's hook; none of a vendor's lines is lost."""
+    names = ("ACK's reserved fields", "6.6's other form of the window")
+    series = place_with([change for name in names for change in BREAKS[name]])
+    now = {path: text for _, files in series.steps for path, text in files.items()}
+    assert "ANDROID_KABI_RESERVE(1);\n#ifdef CONFIG_TCP_DRWA\n\tstruct drwa drwa;" in now[TCP_H]
+    offered = "u32 new_win = tcp_drwa_offer(sk, __tcp_select_window(sk));\n\n\ttrace_hook("
+    assert offered in now[OUTPUT]
+
+
+@pytest.mark.parametrize("gone", [".gitignore", "config", "Makefile"])
+def test_what_a_phone_never_builds_may_be_missing(gone: str, wanted: set[tuple[str, str]]) -> None:
+    read = read_with([])
+    path = f"{SELFTESTS}/{gone}"
+    series = place(STEPS, KERNEL / "src", lambda name: None if name == path else read(name))
+    assert built(series) == wanted
+    assert any(path in text for text in series.left_out)
+    with pytest.raises(RefusedError, match=re.escape(path)):
+        place(STEPS, KERNEL / "src", lambda name: None if name == path else read(name), True)
+
+
+def test_a_kernel_without_kunit_and_headers_of_later_ones(wanted: set[tuple[str, str]]) -> None:
+    read = read_with([])
+    gone = ("include/kunit/test.h", "include/linux/minmax.h", "include/net/mptcp.h")
+    series = place(STEPS, KERNEL / "src", lambda name: None if name in gone else read(name))
+    assert [step.name for step, _ in series.steps if "kunit" in step.name] == []
+    assert series.left_out[0].startswith("0007-kunit: the tree has no include/kunit/test.h")
+    added = {path for _, files in series.steps for path in files}
+    assert {"include/linux/minmax.h", "include/net/mptcp.h"} <= added
+    assert {what for _, what in built(series)} < {what for _, what in wanted}
