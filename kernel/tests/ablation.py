@@ -96,7 +96,12 @@ MECHANISMS: dict[str, Edits] = {
             "0 && left_us > DRWA_QUEUE_MIN_US && others &&",
         ),
     ),
-    "rounds after DRAIN": (("	d->rounds = DRWA_DRAIN_ROUNDS + 1;\n", "	d->rounds = 0;\n"),),
+    "rounds after DRAIN": (
+        (
+            "	d->rounds = DRWA_DRAIN_ROUNDS + 1;\n	d->base_seen_us",
+            "	d->rounds = 0;\n	d->base_seen_us",
+        ),
+    ),
     "a lost rate brings DRAIN": ((" || d->rate < d->good / 2);", ");"),),
     "others' bytes bring DRAIN": (
         ("(READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "(d->rate"),
@@ -105,6 +110,12 @@ MECHANISMS: dict[str, Edits] = {
         (
             "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
             "r->used",
+        ),
+    ),
+    "a late START waits for two rounds": (
+        (
+            "		d->rounds = DRWA_DRAIN_ROUNDS + 1;\n	if (d->rounds) {",
+            "		d->rounds = 1;\n	if (d->rounds) {",
         ),
     ),
     "a late START has the least window": (("if (r->bytes / 2 > d->wnd)\n", "if (0)\n"),),
