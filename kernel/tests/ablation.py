@@ -33,7 +33,7 @@ MECHANISMS: dict[str, Edits] = {
             "	return d->rate;\n",
         ),
     ),
-    "dev's cap": (("			d->dev = min(d->dev, rate);\n", ""),),
+    "dev's cap": (("			d->dev = min(d->dev, 2 * rate);\n", ""),),
     "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),
     "silence in DRAIN": (
         (
@@ -112,13 +112,7 @@ MECHANISMS: dict[str, Edits] = {
             "r->used",
         ),
     ),
-    "a late START waits for two rounds": (
-        (
-            "		d->rounds = DRWA_DRAIN_ROUNDS + 1;\n	if (d->rounds) {",
-            "		d->rounds = 1;\n	if (d->rounds) {",
-        ),
-    ),
-    "a late START has the least window": (("if (r->bytes / 2 > d->wnd)\n", "if (0)\n"),),
+    "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (
         (

@@ -57,7 +57,6 @@
 
 /* DRAIN takes one part of so many off the window. */
 #define DRAIN_PART	16u
-#define DRAIN_ROUNDS 2
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof(*(a)))
 #define check(condition)	check_line(condition, #condition, __LINE__)
@@ -145,7 +144,7 @@ static void check_state(const struct connection *c, u32 least_wnd)
 	check(d->rtt_us >= c->least_rtt_us && d->rtt_us <= RTT_MAX_US);
 	check(d->path_us && d->path_us <= RTT_MAX_US);
 	check(d->phase <= DRWA_DRAIN);
-	check(d->rounds <= 2 * DRAIN_ROUNDS);
+	check(d->phase == DRWA_DRAIN || !d->rounds || d->phase == DRWA_HOLD);
 }
 
 /* __tcp_drwa_rtt_sample() */

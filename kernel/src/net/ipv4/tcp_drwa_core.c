@@ -44,7 +44,7 @@
  *
  * START: slow start may run. The window rises to four times what came in a round, and
  * never falls: two of a sender's doublings may fall into one. But who brings twice the
- * window ran before us, and gets four segments until two rounds bring no more.
+ * window ran before us, and gets four segments.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
  * round, and not in the two after DRAIN. Full: the sender used half of the window; or,
@@ -370,8 +370,8 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 		} else if (r->full || rate > d->rate) {
 			change = rate > d->rate ? rate - d->rate : d->rate - rate;
 			d->dev += (s32)(change - d->dev) >> DRWA_MEAN_SHIFT;
-			/* No rate falls by more than itself: a faster link's end. */
-			d->dev = min(d->dev, rate);
+			/* Rates differ by twice their mean at most: a faster link's end. */
+			d->dev = min(d->dev, 2 * rate);
 			d->rate = rate;
 		}
 	}
@@ -482,13 +482,8 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 {
 	u32 least = DRWA_FLOOR_SEGMENTS * r->mss;
 
-	/* It ran before us: what was offered comes first, and a queue stands. One round
-	 * that brings little may be an outage.
-	 */
-	if (r->bytes / 2 > d->wnd)
-		d->rounds = DRWA_DRAIN_ROUNDS + 1;
-	if (d->rounds) {
-		d->rounds--;
+	if (r->bytes / 2 > d->wnd) {
+		/* It ran before us: what was offered comes first, and a queue stands. */
 		d->wnd = least;
 	} else if (r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)) {
 		d->phase = DRWA_HOLD;
