@@ -21,7 +21,7 @@ def test_table() -> None:
     found = cost.measured(SAID)
     assert found["down", "programs"].each == 20_003
     table = cost._segments_table(found).splitlines()
-    assert table[-1] == "| the programs, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    assert table[-3] == "| the programs, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
     uplink = cost._uplink_table(found).splitlines()
     assert uplink[-2:] == [
         "| fq_codel | 25 | – | 16 | – |",
