@@ -8,16 +8,15 @@ Each folder of kernel/series is a patch:
                that are there: see places.py
 """
 
-import os
 import re
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drwatool.errors import ConflictError, DrwaError, advised
+from drwatool.errors import ConflictError, DrwaError
+from drwatool.git import Repository
 from drwatool.places import (
     Form,
     Place,
@@ -37,10 +36,10 @@ DATE = "2012-11-14T00:00:00Z"
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_COUNT": "0",
     **{f"GIT_{role}_NAME": AUTHOR for role in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{role}_EMAIL": EMAIL for role in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{role}_DATE": DATE for role in ("AUTHOR", "COMMITTER")},
-    "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
 }
 FORMAT = [
@@ -197,18 +196,19 @@ def patches(series: Series, prefix: str = "", executable: Collection[str] = ()) 
     made = {}
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
         tree = Path(name)
-        _git(tree, "init", "--quiet", "--template=")
+        git = Repository(tree, tree / ".git", ENVIRONMENT).git
+        git("init", "--quiet", "--template=")
         touched = {path for _, files in series.steps for path in files}
         _write(tree, {prefix + path: series.before[path] for path in touched})
         for path in touched & set(executable):
             (tree / prefix / path).chmod(0o755)
-        _git(tree, "add", "--all", "--force")
-        _git(tree, "commit", "--quiet", "--allow-empty", "--message=pristine")
+        git("add", "--all", "--force")
+        git("commit", "--quiet", "--allow-empty", "--message=pristine")
         for step, files in series.steps:
             _write(tree, {prefix + path: text for path, text in files.items()})
-            _git(tree, "add", "--all", "--force")
-            _git(tree, "commit", "--quiet", "--signoff", "--file=-", text=step.message)
-            made[f"{step.name}.patch"] = _git(tree, *FORMAT)
+            git("add", "--all", "--force")
+            git("commit", "--quiet", "--signoff", "--file=-", text=step.message.encode())
+            made[f"{step.name}.patch"] = decoded(git(*FORMAT))
     return made
 
 
@@ -217,22 +217,6 @@ def _write(tree: Path, files: dict[str, str | None]) -> None:
         if text is not None:
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_bytes(text.encode(errors="surrogateescape"))
-
-
-def _git(tree: Path, *arguments: str, text: str = "") -> str:
-    inherited = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
-    done = subprocess.run(
-        ["git", "-c", "core.autocrlf=false", *arguments],
-        cwd=tree,
-        env=inherited | ENVIRONMENT,
-        input=text.encode(),
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"ended with {done.returncode}"
-        raise SeriesError(f"git {arguments[0]}: {advised(said)}")
-    return done.stdout.decode(errors="surrogateescape")
 
 
 def folder_reader(folder: Path) -> Reader:

@@ -6,12 +6,12 @@ import shutil
 import struct
 import subprocess
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from builds import KERNEL
+from objects import MAP_ADDRESS, Section, core_bytes, relocations, sections
 
 BPF = KERNEL / "bpf"
 # The lab's, Android's, and Android's on 5.15.
@@ -19,29 +19,6 @@ VARIANTS = ["-DDRWA_NETNS", "", "-DDRWA_NO_GETSOCKOPT"]
 PROGRAMS = {"cgroup_skb/ingress", "sockops", "cgroup/setsockopt", "cgroup/sock_release"}
 
 CALL = 0x85  # BPF_JMP | BPF_CALL
-MAP = 1  # R_BPF_64_64, the address of a map
-SHT_REL = 9
-
-
-@dataclass(frozen=True)
-class Section:
-    name: str
-    kind: int
-    data: bytes
-    applies_to: int
-
-
-def sections(path: Path) -> list[Section]:
-    """Of a little-endian ELF64 file."""
-    elf = path.read_bytes()
-    (table,) = struct.unpack_from("<Q", elf, 40)
-    size, count, names_at = struct.unpack_from("<HHH", elf, 58)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + i * size) for i in range(count)]
-    names = elf[headers[names_at][4] :]
-    return [
-        Section(names[name : names.index(b"\0", name)].decode(), kind, elf[at : at + length], info)
-        for name, kind, _, _, at, length, _, info, _, _ in headers
-    ]
 
 
 @pytest.fixture(scope="module", params=VARIANTS)
@@ -70,18 +47,10 @@ def test_calls_no_function_but_the_kernels(built: list[Section]) -> None:
 
 
 def test_needs_no_relocation_but_of_maps(built: list[Section]) -> None:
-    found = 0
-    for section in built:
-        if section.kind == SHT_REL and built[section.applies_to].name in PROGRAMS:
-            for _, info in struct.iter_unpack("<QQ", section.data):
-                assert info & 0xFFFFFFFF == MAP
-                found += 1
-    assert found > 10
-    # The end of the header of what the compiler tells of types: CO-RE's relocations.
-    (ext,) = (section.data for section in built if section.name == ".BTF.ext")
-    (header,) = struct.unpack_from("<I", ext, 4)
-    core = struct.unpack_from("<I", ext, 28)[0] if header >= 32 else 0
-    assert core == 0
+    found = relocations(built, PROGRAMS)
+    assert set(found) == {MAP_ADDRESS}
+    assert len(found) > 10
+    assert core_bytes(built) == 0
 
 
 # What drwa.c takes from the header of Android's module, whose own form needs a tree of it
@@ -140,7 +109,15 @@ def test_androids_form_compiles(tmp_path: Path) -> None:
     flags = re.findall(r'"(-[^"]+)"', (module / "Android.bp").read_text())
     assert "-Werror" in flags
     multiarch = subprocess.check_output(["gcc", "-print-multiarch"], text=True).strip()
-    command = ["clang", "--target=bpf", "-ffreestanding", "-O2", "-c", "-Wextra", *flags]
+    command = [
+        "clang",
+        "--target=bpf",
+        "-ffreestanding",
+        "-O2",
+        "-c",
+        "-Wextra",
+        *flags,
+    ]
     command += ["-D__always_inline=__attribute__((__always_inline__))", f"-I{tmp_path}"]
     command += [f"-I{module}", "-idirafter", f"/usr/include/{multiarch}"]
     command += [str(module / "drwa.c"), "-o", str(tmp_path / "drwa.o")]

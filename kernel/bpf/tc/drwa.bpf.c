@@ -25,14 +25,10 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-/* The law's one loop doubles 2^18 us until no RTT is longer, and none is of 2^26. */
-#define while(condition)	_Pragma("unroll") for (int _n = 0; _n < 8 && (condition); _n++)
-
 /* All is inlined but what the kernel runs. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "tcp_drwa_core.c"
-#undef while
 #pragma clang attribute pop
 
 #include "drwa.h"
@@ -296,20 +292,9 @@ static u32 beyond_headers(u32 bytes)
 	return bytes - min(bytes, DRWA_HEADER_BYTES);
 }
 
-/* The bin of @us; no branches, each of which the verifier would follow both ways */
 static u32 bin(u32 us)
 {
-	u64 above;
-	u32 bin = 0;
-	int i;
-
-#pragma unroll
-	for (i = 0; i < DRWA_BINS - 1; i++) {
-		above = us >> (DRWA_BIN_SHIFT + i);
-		asm volatile("" : "+r"(above));
-		bin += -above >> 63;
-	}
-	return bin;
+	return min(fls(us >> DRWA_BIN_SHIFT), DRWA_BINS - 1);
 }
 
 static void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
@@ -650,6 +635,28 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	offer(skb, f, s, counts, dev->lambda);
 }
 
+/* Whose packet it is */
+struct place {
+	struct drwa_dev		*dev;
+	struct drwa_counts	*counts;
+	struct drwa_queue	*queue;
+};
+
+/* Return: false if nobody attached to its interface. */
+static bool find(const struct __sk_buff *skb, struct place *p)
+{
+	u32 ifindex = skb->ifindex, slot;
+
+	p->dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
+	if (!p->dev)
+		return false;
+	slot = p->dev->slot;
+	p->counts = bpf_map_lookup_elem(&drwa_counts, &slot);
+	slot = p->dev->queue;
+	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	return p->counts && p->queue;
+}
+
 #pragma clang attribute pop
 
 /* --- What the kernel runs --- */
@@ -657,62 +664,43 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 SEC("tc/ingress")
 int drwa_ingress(struct __sk_buff *skb)
 {
-	u32 ifindex = skb->ifindex, slot, bytes;
-	struct drwa_counts *counts;
-	struct drwa_queue *queue;
 	struct drwa_flow *f;
-	struct drwa_dev *dev;
 	struct segment s;
+	struct place p;
+	u32 bytes;
 
-	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
-	if (!dev)
-		return TC_ACT_UNSPEC;
-	slot = dev->slot;
-	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
-	slot = dev->queue;
-	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
-	if (!counts || !queue)
+	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
 	/* Whosever the packet is, it was in the queue. */
-	bytes = skb->len - dev->l2;
-	count(&counts->came, beyond_headers(bytes));
-	if (counts->came > queue->came)
-		queue->came = counts->came;
-	if (!parse(skb, dev->l2, &s, false)) {
-		count(&counts->not_tcp, bytes);
+	bytes = skb->len - p.dev->l2;
+	count(&p.counts->came, beyond_headers(bytes));
+	if (p.counts->came > p.queue->came)
+		p.queue->came = p.counts->came;
+	if (!parse(skb, p.dev->l2, &s, false)) {
+		count(&p.counts->not_tcp, bytes);
 		return TC_ACT_UNSPEC;
 	}
 	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
 	if (f)
-		came(f, dev, queue, counts, &s);
+		came(f, p.dev, p.queue, p.counts, &s);
 	else if (s.len)
-		count(&counts->unknown, s.len);
+		count(&p.counts->unknown, s.len);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("tc/egress")
 int drwa_egress(struct __sk_buff *skb)
 {
-	u32 ifindex = skb->ifindex, slot;
-	struct drwa_counts *counts;
-	struct drwa_queue *queue;
 	struct drwa_flow *f;
-	struct drwa_dev *dev;
 	struct segment s;
+	struct place p;
 
-	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
-	if (!dev)
+	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
-	slot = dev->slot;
-	counts = bpf_map_lookup_elem(&drwa_counts, &slot);
-	slot = dev->queue;
-	queue = bpf_map_lookup_elem(&drwa_queues, &slot);
-	if (!counts || !queue)
-		return TC_ACT_UNSPEC;
-	count(&counts->sent, beyond_headers(skb->len - dev->l2));
-	if (counts->sent > queue->sent)
-		queue->sent = counts->sent;
-	if (!parse(skb, dev->l2, &s, true))
+	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
+	if (p.counts->sent > p.queue->sent)
+		p.queue->sent = p.counts->sent;
+	if (!parse(skb, p.dev->l2, &s, true))
 		return TC_ACT_UNSPEC;
 	if (s.tcp.flags & TCPHDR_SYN) {
 		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
@@ -724,7 +712,7 @@ int drwa_egress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
 	    (f->answered || f->passive) && !f->aside)
-		sent(skb, f, &s, dev, counts);
+		sent(skb, f, &s, p.dev, p.counts);
 	if (s.tcp.flags & TCPHDR_FIN)
 		f->fin_sent = 1;
 	/* The last ACK, or there is none to come */

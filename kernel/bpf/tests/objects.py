@@ -5,10 +5,12 @@ import ctypes
 import os
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 SHT_REL = 9
+MAP_ADDRESS = 1  # R_BPF_64_64
 BPF_PROG_TYPE_SCHED_CLS = 3
 # "processed" alone, without what it saw of each instruction
 BPF_LOG_STATS = 4
@@ -39,6 +41,23 @@ def sections(path: Path) -> list[Section]:
         )
         for name, kind, _, _, at, length, _, info, _, _ in headers
     ]
+
+
+def relocations(found: list[Section], programs: Collection[str]) -> list[int]:
+    """The kinds of those in the programs."""
+    return [
+        info & 0xFFFFFFFF
+        for section in found
+        if section.kind == SHT_REL and found[section.applies_to].name in programs
+        for _, info in struct.iter_unpack("<QQ", section.data)
+    ]
+
+
+def core_bytes(found: list[Section]) -> int:
+    """Length of the relocations by types (CO-RE), from the end of .BTF.ext's header."""
+    (ext,) = (section.data for section in found if section.name == ".BTF.ext")
+    (header,) = struct.unpack_from("<I", ext, 4)
+    return int(struct.unpack_from("<I", ext, 28)[0]) if header >= 32 else 0
 
 
 def why_not() -> str:

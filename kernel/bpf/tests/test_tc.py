@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from objects import SHT_REL, Section, sections, visited, why_not
+from objects import (
+    MAP_ADDRESS,
+    Section,
+    core_bytes,
+    relocations,
+    sections,
+    visited,
+    why_not,
+)
 
 TC = Path(__file__).resolve().parents[1] / "tc"
 KERNEL = TC.parents[1]
@@ -30,7 +38,6 @@ ALU32, STX = 4, 3
 XADD = 0xC0
 ARSH = 0xC0
 CALL, EXIT, JUMP, LD_64 = 0x80, 0x90, 5, 0x18
-MAP_ADDRESS = 1  # R_BPF_64_64
 
 
 @pytest.fixture(scope="module")
@@ -149,16 +156,10 @@ def test_fields_of_packets_are_old() -> None:
 
 def test_they_need_no_types(object_sections: list[Section]) -> None:
     """No relocation but of maps, and none by BTF (CO-RE)."""
-    found = 0
-    for section in object_sections:
-        if section.kind == SHT_REL and object_sections[section.applies_to].name in PROGRAMS:
-            for _, info in struct.iter_unpack("<QQ", section.data):
-                assert info & 0xFFFFFFFF == MAP_ADDRESS
-                found += 1
-    assert found > 8
-    (ext,) = (s.data for s in object_sections if s.name == ".BTF.ext")
-    (header,) = struct.unpack_from("<I", ext, 4)
-    assert not struct.unpack_from("<I", ext, 28)[0] if header >= 32 else True
+    found = relocations(object_sections, PROGRAMS)
+    assert set(found) == {MAP_ADDRESS}
+    assert len(found) > 8
+    assert core_bytes(object_sections) == 0
 
 
 @pytest.fixture

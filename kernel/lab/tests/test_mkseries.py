@@ -7,6 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from drwatool.errors import ConflictError
+
 MKSERIES = Path(__file__).resolve().parents[2] / "mkseries"
 MAKEFILE = "".join(f"obj-y += {name}.o\n" for name in ("a", "b", "c", "d", "e", "f"))
 PLACES = """\
@@ -107,7 +109,7 @@ def test_stale_patches_are_told(kernel: Path, pristine: Path, tmp_path: Path) ->
 def test_misfit_names_the_place(kernel: Path, pristine: Path) -> None:
     write(pristine / "net" / "Makefile", "obj-y += other.o\n")
     looked = r"net/Makefile: what is built: not found: after `obj-y \+= c\.o`"
-    with pytest.raises(mkseries.ConflictError, match=looked):
+    with pytest.raises(ConflictError, match=looked):
         mkseries.generate(kernel, pristine)
 
 
@@ -139,7 +141,7 @@ def test_wrong_description_is_told(kernel: Path, path: str, text: str, message: 
 
 def test_new_file_must_be_new(kernel: Path, pristine: Path) -> None:
     write(pristine / "net" / "drwa.c", "int old;\n")
-    with pytest.raises(mkseries.ConflictError, match=r"0001-core: net/drwa\.c is there already"):
+    with pytest.raises(ConflictError, match=r"0001-core: net/drwa\.c is there already"):
         mkseries.generate(kernel, pristine)
 
 

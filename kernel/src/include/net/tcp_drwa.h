@@ -64,6 +64,11 @@ struct tcp_drwa_queue {
 	struct rcu_head rcu;
 };
 
+/**
+ * struct tcp_drwa_traffic - one way of an interface, by its statistics
+ * @bytes:	with link layer headers, where it has them
+ * @packets:	of these
+ */
 struct tcp_drwa_traffic {
 	u64 bytes;
 	u64 packets;

@@ -82,6 +82,7 @@
  * Clocks and sequence numbers are 32 bit and wrap. After a round of a minute all is
  * forgotten.
  */
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -417,9 +418,9 @@ static void link_silence(struct drwa_link *l, const struct drwa_look *r)
 /* Is DRAIN due, here or at another connection? */
 static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
 {
-	u32 us, begun = r->now_us ^ d->round_us;
-	int old = DRWA_OLD_SHIFT;
+	u32 begun = r->now_us ^ d->round_us;
 	bool lost;
+	int old;
 
 	if (r->now_us - READ_ONCE(l->drain_us) <= r->elapsed_us)
 		return true;
@@ -430,9 +431,8 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 	       (READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate < d->good / 2);
 	if (!d->among && !lost) {
 		/* A longer path must not put it off; a rival's queue should. */
-		us = d->rival ? d->rtt_us : d->path_us;
-		while (us >> (old - DRWA_DRAIN_SHIFT))
-			old++;
+		old = max(DRWA_OLD_SHIFT,
+			  fls(d->rival ? d->rtt_us : d->path_us) + DRWA_DRAIN_SHIFT);
 		if (!(begun >> old) ||
 		    r->now_us - d->base_seen_us < (1U << old) - quarter(1U << old))
 			return false;
