@@ -43,6 +43,6 @@ def test_kunit_of_the_gate(script: Script, kernel: str) -> None:
     module = module_of(kernel, "debug").replace("drwa.ko", TEST_MODULE)
     parameters = "kunit.enable=1 kunit.filter_glob=drwa_up*"
     done = script(f"insmod {module}", kernel, "debug", parameters=parameters)
-    assert len(GATE_CASES) == 10
+    assert len(GATE_CASES) == 13
     expected = [("ok", "drwa_up"), *(("ok", case) for case in GATE_CASES)]
     assert reported(done.kmsg) == sorted(expected)

@@ -301,12 +301,14 @@ static void drwa_core_lets_go_beside_an_upload(struct kunit *test)
 
 	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
 	p.blind = true;
+	/* A base station's buffer */
+	p.limit = 1U << 20;
 	test_path_run(&p, 50);
 	KUNIT_EXPECT_NE(test, p.drwa.wnd, 0U);
 	p.uplink_us = 300000;
 	for (i = 0; i < 50; i++) {
-		p.sent += 64 * TEST_MSS;
-		test_path_run(&p, 1);
+		test_path_round(&p);
+		p.sent = p.received / 16;
 	}
 	KUNIT_EXPECT_EQ(test, p.drwa.wnd, 0U);
 	p.uplink_us = 0;
@@ -316,8 +318,8 @@ static void drwa_core_lets_go_beside_an_upload(struct kunit *test)
 	test_path_init(&p, DRWA_LAW_DELAY, TEST_LAMBDA, 0);
 	p.uplink_us = 300000;
 	for (i = 0; i < 50; i++) {
-		p.sent += 64 * TEST_MSS;
-		test_path_run(&p, 1);
+		test_path_round(&p);
+		p.sent = p.received / 16;
 	}
 	KUNIT_EXPECT_NE(test, p.drwa.wnd, 0U);
 }
