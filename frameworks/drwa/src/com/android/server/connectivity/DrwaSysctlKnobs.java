@@ -94,6 +94,11 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     }
 
     @Override
+    public boolean reachStacked() {
+        return false;
+    }
+
+    @Override
     public String describe() {
         return "the kernel's, through netd";
     }
