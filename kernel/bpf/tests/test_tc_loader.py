@@ -411,6 +411,58 @@ bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInC
 """
 
 
+# How many entries the map of connections has, with those that status does not tell
+ENTRIES = """\
+entries() {
+    python3 -c "
+import ctypes, os, struct
+BPF, MAP_GET_NEXT_KEY, OBJ_GET = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 4, 7
+def bpf(command, *words):
+    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
+path = ctypes.create_string_buffer(b'/sys/fs/bpf/drwa/drwa_flows')
+flows = bpf(OBJ_GET, ctypes.addressof(path))
+assert flows >= 0
+# struct drwa_key
+key, last, count = ctypes.create_string_buffer(36), 0, 0
+while not bpf(MAP_GET_NEXT_KEY, flows, last, ctypes.addressof(key)):
+    last, count = ctypes.addressof(key), count + 1
+print(count)
+"
+}
+"""
+
+
+def test_connections_that_ended_are_forgotten(built: Path) -> None:
+    """By FIN of both, or by a reset."""
+    script = """\
+bpf attach --interface wwan0
+serve 1000
+python3 -c "
+import os, socket, struct, time
+for number in range(20):
+    c = socket.create_connection(('10.77.0.1', 5001))
+    assert len(c.recv(2000, socket.MSG_WAITALL)) == 1000
+    if number % 2:
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    c.close()
+kept = socket.create_connection(('10.77.0.1', 5001))
+open('open', 'w').close()
+while os.path.exists('open'):
+    time.sleep(0.05)
+kept.close()
+" &
+waits '[ -e open ]'
+waits '[ $(entries) = 1 ]'
+bpf status --json
+rm open
+waits '[ $(entries) = 0 ]'
+"""
+    # In a folder of its own
+    status = said(built, f"cd {built}\n{SERVER}{ENTRIES}{script}")
+    assert len(json.loads(status)["connections"]) == 1
+
+
 @pytest.mark.long
 def test_a_thousand_cycles(built: Path) -> None:
     """Under a download, whose bytes all arrive."""
