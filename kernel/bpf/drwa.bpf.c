@@ -463,6 +463,16 @@ static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const str
 	align(f);
 }
 
+/* The first count has only those to come to compare with: what was before says nothing. */
+static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
+{
+	if (!queue->link.counted_us) {
+		queue->link.all = queue->came;
+		queue->link.sent = queue->sent;
+	}
+	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
+}
+
 static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		      struct drwa_counts *counts, const struct segment *s)
 {
@@ -473,7 +483,7 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 	f->d.lambda = dev->lambda;
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
 	if (drwa_count_due(&f->d, &queue->link, s->now_us))
-		drwa_count(&queue->link, s->now_us, f->d.rtt_us, queue->came, queue->sent);
+		count_link(queue, s->now_us, f->d.rtt_us);
 	align(f);
 	count_round(counts, &f->d, sampled);
 }
