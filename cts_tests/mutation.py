@@ -173,7 +173,7 @@ SUITES = {
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),
     "bpf": _bpf(_forms("drwa-tc")),
-    "bpf-clients": _bpf(_pytest("kernel/lab/tests/test_client.py", "-m", "lines", "-k", "pair")),
+    "bpf-clients": _bpf(_pytest("kernel/lab/tests/test_client.py", "-m", "lines", "-k", "tc")),
     "bpf-wire": _bpf(
         _pytest("cts_tests/kernel/tests", "-m", "lines", "-k", "6.12 and bpf and Ipv4")
     ),

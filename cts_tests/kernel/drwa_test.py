@@ -244,6 +244,13 @@ class Base:
                 self.assertEqual(self.counters()["sockets"], before + 1)
                 application.close()
 
+        def test_what_nobody_asked_for(self) -> None:
+            """A segment far beyond what was offered, as a blind attacker's, moves nothing."""
+            server = self.settled(150)
+            server.send_data(1 << 30)
+            self.loop.run(SETTLED_S)
+            self.assert_law(server, 150)
+
         def test_rate_rises(self) -> None:
             """Far beyond what the buffer had room for when the window was first held."""
             server = self.settled(150)

@@ -391,6 +391,7 @@ static u32 answer(struct drwa_flow *f, const struct segment *s)
 		if (s->aside || f->aside == DRWA_MPTCP)
 			f->aside = s->aside;
 		f->next = bpf_ntohl(s->tcp.seq) + 1;
+		f->hole = f->next;
 		f->acked = f->next;
 		f->edge += f->next;
 	}
@@ -415,7 +416,9 @@ static u32 sample_us(struct drwa_flow *f, const struct segment *s)
 	return us + f->lan_us;
 }
 
-/* Is it next, or behind what is? Then what waited behind a hole is known, too. */
+/* Is it new, and no more than was offered? What comes behind a hole has come: to wait for
+ * the ACK of the rest, which a client's is on its way for long, would be to wait for ever.
+ */
 static bool deliver(struct drwa_flow *f, const struct segment *s)
 {
 	u32 seq = bpf_ntohl(s->tcp.seq), end = seq + s->len, acked = READ_ONCE(f->acked);
@@ -424,15 +427,17 @@ static bool deliver(struct drwa_flow *f, const struct segment *s)
 		f->next = acked;
 	if ((s->tcp.flags & TCPHDR_RST) && seq == f->next)
 		f->fin_came = 1;
-	if ((s32)(seq - f->next) > 0 || (s32)(end - f->next) < 0)
+	if ((s32)(end - f->next) < 0 || (s32)(end - READ_ONCE(f->edge)) > 0)
 		return false;
+	if ((s32)(seq - f->next) > 0)
+		f->hole = end;
 	if (s->tcp.flags & TCPHDR_FIN)
 		f->fin_came = 1;
 	if (end == f->next)
 		return false;
 	f->next = end;
-	/* An ACK of what came late would have waited for what came before. */
-	if (f->lan_sent == READ_ONCE(f->lan_done)) {
+	/* An ACK of what came late, or behind a hole, would have waited for what came before. */
+	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
 		f->lan_seq = end;
 		f->lan_sent_us = s->now_us;
 		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
@@ -563,6 +568,7 @@ static void open(struct __sk_buff *skb, const struct segment *s)
 	if (s->tcp.flags & TCPHDR_ACK) {
 		f->passive = 1;
 		f->next = acked;
+		f->hole = acked;
 		f->acked = acked;
 		f->edge += acked;
 	}

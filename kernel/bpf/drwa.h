@@ -111,7 +111,8 @@ enum drwa_aside {
  *
  * Written where segments come, but for the first values:
  * @d:		the law's state
- * @next:	next byte expected
+ * @next:	end of what came
+ * @hole:	something before this was missing when what ends there came
  * @tsecr:	echo of the last sample, which one RTT has just once
  * @segment:	what a full segment of the sender's is, bytes
  * @last_len:	payload of the last segment or GRO's train, bytes
@@ -148,6 +149,7 @@ enum drwa_aside {
 struct drwa_flow {
 	struct drwa	d;
 	__u32		next;
+	__u32		hole;
 	__u32		tsecr;
 	__u32		segment;
 	__u32		last_len;
