@@ -116,6 +116,15 @@ def test_governs_without_timestamps(run: Run, form: str, kernel: str) -> None:
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_an_upload_is_seen(run: Run, form: str, kernel: str) -> None:
+    """Without timestamps its queue would pass for the download's, to which 0.1 Mb/s was left."""
+    link = STEADY | {"no_timestamps": True, "upload": True, "uplink_rate": "2mbit"}
+    ours = run(form, kernel=kernel, **link)
+    stock = run("android-13plus", kernel=kernel, unpatched=True, **link)
+    assert ours["goodput_mbps"] >= 0.95 * stock["goodput_mbps"]
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(CHANCE))
 def test_does_about_what_the_series_does(run: Run, name: str, form: str, kernel: str) -> None:
     """Goodput within 4 % and p95 RTT within 10 %."""
