@@ -22,8 +22,10 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include <linux/bpf.h>
+#ifndef DRWA_PROG	/* android/drwa.c has the form of another loader. */
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#endif
 
 /* All is inlined but what the kernel runs. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
@@ -81,6 +83,8 @@
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
+#ifndef DRWA_PROG
+#define DRWA_PROG(name)	SEC("tc/" #name) int drwa_ ## name
 #define DRWA_MAP(name, kind, id, what, entries)			\
 	struct {						\
 		__uint(type, BPF_MAP_TYPE_ ## kind);		\
@@ -89,13 +93,14 @@
 		__type(value, what);				\
 	} name SEC(".maps")
 
+/* Whose interfaces the numbers are, by inode: their owner asks for that. */
+DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
+#endif
+
 DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
 DRWA_MAP(drwa_queues, ARRAY, u32, struct drwa_queue, DRWA_DEVS);
 DRWA_MAP(drwa_counts, ARRAY, u32, struct drwa_counts, DRWA_DEVS);
 DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
-
-/* Whose interfaces the numbers are, by inode: their owner asks for that. */
-DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
 
 struct ipv4 {
 	u8	version_words;
@@ -677,8 +682,7 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 
 /* --- What the kernel runs --- */
 
-SEC("tc/ingress")
-int drwa_ingress(struct __sk_buff *skb)
+DRWA_PROG(ingress)(struct __sk_buff *skb)
 {
 	struct drwa_flow *f;
 	struct segment s;
@@ -704,8 +708,7 @@ int drwa_ingress(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-SEC("tc/egress")
-int drwa_egress(struct __sk_buff *skb)
+DRWA_PROG(egress)(struct __sk_buff *skb)
 {
 	struct drwa_flow *f;
 	struct segment s;
@@ -737,4 +740,7 @@ int drwa_egress(struct __sk_buff *skb)
 	return TC_ACT_UNSPEC;
 }
 
-char _license[] SEC("license") = "GPL";
+#ifndef LICENSE
+#define LICENSE(name)	char _license[] SEC("license") = name
+#endif
+LICENSE("GPL");
