@@ -19,7 +19,6 @@
 package com.android.server.connectivity;
 
 import static android.system.OsConstants.E2BIG;
-import static android.system.OsConstants.EEXIST;
 import static android.system.OsConstants.EINVAL;
 import static android.system.OsConstants.EIO;
 import static android.system.OsConstants.ENODEV;
@@ -59,7 +58,7 @@ import java.util.TreeSet;
  * <p>Entries outlive the system server and interfaces, and an index may be another interface's one
  * day. So what was left is taken away at the start, and what belongs to no interface whenever one is
  * gone. Filters may go sooner: netd takes away an interface's qdisc when it leaves a network, and all
- * of them when it starts. So whoever sets an interface that is on finds out whether it has them.
+ * of them when it starts. They are attached anew then, see {@link #onNetworkOf}.
  *
  * <p>It is the only writer, and keeps what it has written. SingleWriterBpfMap, which is for that,
  * came after Android 14, and forgets an entry that it could not write.
@@ -280,15 +279,30 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         /** Whether the map holds that, as far as is known. */
         final boolean mWritten;
 
-        /** Whether filters are this one's, if there are any. */
-        final boolean mAttached;
+        @NonNull final Filters mFilters;
 
-        Entry(int index, @NonNull Dev dev, boolean written, boolean attached) {
+        Entry(int index, @NonNull Dev dev, boolean written, @NonNull Filters filters) {
             mIndex = index;
             mDev = dev;
             mWritten = written;
-            mAttached = attached;
+            mFilters = filters;
         }
+
+        Entry with(boolean written) {
+            return new Entry(mIndex, mDev, written, mFilters);
+        }
+
+        Entry with(Filters filters) {
+            return new Entry(mIndex, mDev, mWritten, filters);
+        }
+    }
+
+    private enum Filters {
+        /** One of the same priority would be another's. */
+        NONE,
+        /** They may have gone with the qdisc. The kernel would take them twice. */
+        PERHAPS,
+        ATTACHED
     }
 
     /** What lies outside of this class's reach in a test. */
@@ -355,7 +369,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         }
 
         /**
-         * @throws ErrnoException EEXIST if there is one
+         * @throws ErrnoException if there is one, too
          */
         void addClsact(int index) throws ErrnoException {
             try {
@@ -366,8 +380,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         }
 
         /**
-         * @throws ErrnoException EEXIST if it is there, EINVAL if there is no clsact qdisc, or if
-         *     the priority is another kind's
+         * @throws ErrnoException EINVAL if there is no clsact qdisc, or if the priority is another
+         *     kind's; that the filter is there already is none
          */
         void addFilter(int index, boolean ingress) throws ErrnoException {
             try {
@@ -392,7 +406,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
         /** TcUtils tells the error in words alone. */
         private static ErrnoException toErrno(String what, IOException e) {
-            for (int errno : new int[] {EEXIST, EINVAL, ENODEV, ENOENT}) {
+            for (int errno : new int[] {EINVAL, ENODEV, ENOENT}) {
                 if (String.valueOf(e.getMessage()).endsWith(Os.strerror(errno))) {
                     return new ErrnoException(what, errno, e);
                 }
@@ -486,16 +500,18 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             mGone.add(known.mIndex);
         }
         if (index == NO_INDEX) return Result.NO_INTERFACE;
-        for (int i = mEntries.size() - 1; i >= 0; i--) {
-            final Entry entry = mEntries.valueAt(i);
-            if (entry.mIndex != index) continue;
-            // If it has changed its name, only the new one is told.
-            mEntries.removeAt(i);
-            final boolean written = isWritten(iface, entry);
-            mEntries.put(iface, new Entry(index, entry.mDev, written, entry.mAttached));
-            break;
-        }
+        final Entry entry = find(iface, index);
+        if (entry != null) mEntries.put(iface, entry.with(isWritten(iface, entry)));
         return Result.DONE;
+    }
+
+    /** Its entry, also if it has changed its name, of which only the new one is told. */
+    @Nullable
+    private Entry find(String iface, int index) {
+        for (int i = mEntries.size() - 1; i >= 0; i--) {
+            if (mEntries.valueAt(i).mIndex == index) mEntries.put(iface, mEntries.removeAt(i));
+        }
+        return mEntries.get(iface);
     }
 
     private boolean isWritten(String iface, Entry entry) {
@@ -509,10 +525,11 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     @Override
     public Result set(String iface, DrwaSetting setting, int queue) {
-        final Entry known = mEntries.get(iface);
+        Entry known = mEntries.get(iface);
         if (!setting.isOn()) return known == null ? Result.DONE : setOff(iface, known, setting);
         final int index = known == null ? mDeps.getIndex(iface) : known.mIndex;
         if (index == NO_INDEX) return Result.NO_INTERFACE;
+        known = find(iface, index);
         final Dev dev;
         try {
             dev = makeDev(iface, known, setting.lambda, queue);
@@ -577,37 +594,40 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     private Result write(
             String iface, int index, @Nullable Entry known, Dev dev, DrwaSetting setting) {
         if (known != null && known.mWritten && dev.equals(known.mDev)) return Result.DONE;
-        final boolean attached = known != null && known.mAttached;
-        mGone.remove(index);
+        final Filters left = mGone.remove(index) ? Filters.PERHAPS : Filters.NONE;
+        final Entry entry = new Entry(index, dev, false, known == null ? left : known.mFilters);
+        mEntries.put(iface, entry);
         try {
             mDevs.updateEntry(new Struct.S32(index), dev);
         } catch (ErrnoException e) {
-            mEntries.put(iface, new Entry(index, dev, false, attached));
             return onError("write", iface, e);
         }
         mLog.onWritten(iface + " " + setting + ", " + DrwaKnobs.describeQueue((int) dev.number));
-        mEntries.put(iface, new Entry(index, dev, true, attached));
+        mEntries.put(iface, entry.with(true));
         return Result.DONE;
     }
 
     private Result attach(String iface) {
         final Entry entry = mEntries.get(iface);
+        if (entry.mFilters == Filters.ATTACHED) return Result.DONE;
         try {
-            ensureFilter(entry.mIndex, true);
-            mEntries.put(iface, new Entry(entry.mIndex, entry.mDev, entry.mWritten, true));
-            ensureFilter(entry.mIndex, false);
+            if (entry.mFilters == Filters.PERHAPS) detach(entry.mIndex);
+            mEntries.put(iface, entry.with(Filters.NONE));
+            addFilter(entry.mIndex, true);
+            mEntries.put(iface, entry.with(Filters.PERHAPS));
+            addFilter(entry.mIndex, false);
         } catch (ErrnoException e) {
             mLog.onError("Cannot attach the programs to " + iface, e);
             return Result.ATTACH_FAILED;
         }
+        mEntries.put(iface, entry.with(Filters.ATTACHED));
         return Result.DONE;
     }
 
-    private void ensureFilter(int index, boolean ingress) throws ErrnoException {
+    private void addFilter(int index, boolean ingress) throws ErrnoException {
         try {
             mDeps.addFilter(index, ingress);
         } catch (ErrnoException e) {
-            if (e.errno == EEXIST) return;
             if (e.errno != EINVAL) throw e;
             // netd makes the qdisc for networks that are no VPNs.
             try {
@@ -617,6 +637,13 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             }
             mDeps.addFilter(index, ingress);
         }
+    }
+
+    @Override
+    public void onNetworkOf(String iface) {
+        final Entry entry = mEntries.get(iface);
+        if (entry == null || entry.mFilters != Filters.ATTACHED) return;
+        mEntries.put(iface, entry.with(Filters.PERHAPS));
     }
 
     /**
@@ -636,7 +663,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** Without an entry, a filter of this priority may be another's: so the entry goes last. */
     private Result setOff(String iface, Entry known, DrwaSetting setting) {
         try {
-            if (known.mAttached) detach(known.mIndex);
+            if (known.mFilters != Filters.NONE) detach(known.mIndex);
             mDevs.deleteEntry(new Struct.S32(known.mIndex));
         } catch (ErrnoException e) {
             return onError("take away", iface, e);

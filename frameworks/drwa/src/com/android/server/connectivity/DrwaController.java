@@ -348,6 +348,7 @@ public class DrwaController {
         }
         mNetworks.put(netId, state);
         if (old != null) forgetUnusedSubscription(old.mSubId);
+        if (old == null) state.mInterfaces.forEach(mKnobs::onNetworkOf);
         update();
     }
 
@@ -358,6 +359,7 @@ public class DrwaController {
         if (old == null && mSettled) return;
         mNetworks.remove(netId);
         if (old != null) forgetUnusedSubscription(old.mSubId);
+        if (old != null) old.mInterfaces.forEach(mKnobs::onNetworkOf);
         update();
     }
 

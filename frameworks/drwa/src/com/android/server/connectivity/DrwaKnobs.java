@@ -106,6 +106,9 @@ interface DrwaKnobs {
      */
     boolean start();
 
+    /** An interface has joined a network or left one, with which netd may take things away. */
+    void onNetworkOf(@NonNull String iface);
+
     /** Finds out what an interface holds, and {@link Result#DONE} if it can be set. */
     @NonNull
     Result refresh(@NonNull String iface);

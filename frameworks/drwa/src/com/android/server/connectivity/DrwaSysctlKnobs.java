@@ -94,6 +94,9 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     }
 
     @Override
+    public void onNetworkOf(String iface) {}
+
+    @Override
     public boolean reachStacked() {
         return false;
     }

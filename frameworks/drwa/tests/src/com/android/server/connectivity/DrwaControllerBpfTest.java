@@ -57,7 +57,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         for (String iface : mNetd.getKnobs().keySet()) {
             final boolean governed = List.of(ifaces).contains(iface);
             assertEquals(
-                    iface, governed ? Set.of(true, false) : Set.of(), mNetd.getFilters(iface));
+                    iface, governed ? List.of(false, true) : List.of(), mNetd.getFilters(iface));
         }
     }
 
@@ -371,7 +371,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         start();
         connect(CELL, cellular(SUB), link(RMNET));
         assertTrue(mNetd.hasPolice(RMNET));
-        assertEquals(Set.of(), mNetd.getFilters(RMNET));
+        assertEquals(List.of(), mNetd.getFilters(RMNET));
         assertDumped(
                 "rmnet_data2 λ=1.50: carrier 1989, not written: the BPF programs cannot be"
                         + " attached");

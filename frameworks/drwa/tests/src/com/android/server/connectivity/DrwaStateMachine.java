@@ -326,6 +326,7 @@ public class DrwaStateMachine {
         void disconnect(int netId, boolean interfaceGoesFirst) {
             final Live dead = mLive.remove(netId);
             if (dead != null && interfaceGoesFirst) removeUnused(dead);
+            if (dead != null) dead.interfaces().forEach(mNetd::removeClsact);
             mController.onNetworkDestroyed(netId);
             if (dead != null) removeUnused(dead);
         }

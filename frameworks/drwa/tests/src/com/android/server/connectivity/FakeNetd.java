@@ -20,7 +20,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -56,7 +55,7 @@ public class FakeNetd extends INetd.Default {
     private FakeBpfMap<DrwaBpfKnobs.Dev> mDevs;
 
     /** By interface, those of the programs' filters that are attached, true for ingress. */
-    private final Map<String, Set<Boolean>> mFilters = new ConcurrentHashMap<>();
+    private final Map<String, List<Boolean>> mFilters = new ConcurrentHashMap<>();
 
     private final Set<String> mClsact = ConcurrentHashMap.newKeySet();
     private final Set<String> mPoliced = ConcurrentHashMap.newKeySet();
@@ -230,13 +229,16 @@ public class FakeNetd extends INetd.Default {
     private void setDev(String iface, long lambda, long queue) {
         final int index = mIndices.computeIfAbsent(iface, name -> ++mLastIndex);
         mDevs.put(index, makeDev(lambda, queue));
+        if (lambda == 0) return;
         mClsact.add(iface);
-        mFilters.put(iface, new TreeSet<>(Set.of(true, false)));
+        mFilters.put(iface, new ArrayList<>(List.of(false, true)));
     }
 
     /** True for the programs' filter at ingress, false for that at egress. */
-    public Set<Boolean> getFilters(String iface) {
-        return mFilters.getOrDefault(iface, Set.of());
+    public List<Boolean> getFilters(String iface) {
+        final List<Boolean> filters = new ArrayList<>(mFilters.getOrDefault(iface, List.of()));
+        Collections.sort(filters);
+        return filters;
     }
 
     /** As when netd has added the interface to a network that is no VPN. */
@@ -262,15 +264,13 @@ public class FakeNetd extends INetd.Default {
         return mPoliced.contains(iface);
     }
 
-    /** As the module's TcUtils does. */
+    /** As the module's TcUtils does, which gives no handle: so the kernel takes one twice. */
     public void addFilter(String iface, boolean ingress) throws ErrnoException {
         throwIf(iface);
         if (!mClsact.contains(iface) || ingress && mPoliced.contains(iface)) {
             throw new ErrnoException("filter", OsConstants.EINVAL);
         }
-        if (!mFilters.computeIfAbsent(iface, name -> new TreeSet<>()).add(ingress)) {
-            throw new ErrnoException("filter", OsConstants.EEXIST);
-        }
+        mFilters.computeIfAbsent(iface, name -> new ArrayList<>()).add(ingress);
     }
 
     /** As the module's TcUtils does: by priority and protocol, whosever it is. */
@@ -278,8 +278,8 @@ public class FakeNetd extends INetd.Default {
         throwIf(iface);
         if (ingress && mPoliced.remove(iface)) return;
         if (!mClsact.contains(iface)) throw new ErrnoException("filter", OsConstants.EINVAL);
-        final Set<Boolean> filters = mFilters.get(iface);
-        if (filters == null || !filters.remove(ingress)) {
+        final List<Boolean> filters = mFilters.get(iface);
+        if (filters == null || !filters.removeIf(each -> each == ingress)) {
             throw new ErrnoException("filter", OsConstants.ENOENT);
         }
     }
