@@ -3,18 +3,21 @@
 package com.android.net.module.util;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
- * Stands in for the class of ConnectivityService's module, as {@link Struct} does: by iproute2 in
- * place of a native part.
+ * Stands in for the class of ConnectivityService's module, as {@link Struct} does, with {@link
+ * BpfMap}'s native part.
  */
 public class TcUtils {
     private static final String ARPHRD_ETHER = "1";
+
+    static {
+        if (System.getProperty("drwa.natives") != null) {
+            System.load(System.getProperty("drwa.natives"));
+        }
+    }
 
     public static boolean isEthernet(String iface) throws IOException {
         final Path type = Path.of("/sys/class/net", iface, "type");
@@ -22,48 +25,31 @@ public class TcUtils {
     }
 
     public static void tcQdiscAddDevClsact(int ifIndex) throws IOException {
-        run("qdisc", "add", "dev", "if" + ifIndex, "clsact");
+        check(addClsact(ifIndex));
     }
 
     public static void tcFilterAddDevBpf(
             int ifIndex, boolean ingress, short prio, short proto, String bpfProgPath)
             throws IOException {
-        final List<String> command = filter("add", ifIndex, ingress, prio, proto);
-        command.addAll(List.of("bpf", "object-pinned", bpfProgPath, "direct-action"));
-        run(command.toArray(new String[0]));
+        check(addFilter(ifIndex, ingress, prio, proto, bpfProgPath));
     }
 
     public static void tcFilterDelDev(int ifIndex, boolean ingress, short prio, short proto)
             throws IOException {
-        run(filter("del", ifIndex, ingress, prio, proto).toArray(new String[0]));
+        check(deleteFilter(ifIndex, ingress, prio, proto));
     }
 
-    private static List<String> filter(
-            String what, int ifIndex, boolean ingress, short prio, short proto) {
-        return new ArrayList<>(
-                List.of(
-                        "filter",
-                        what,
-                        "dev",
-                        "if" + ifIndex,
-                        ingress ? "ingress" : "egress",
-                        "prio",
-                        Short.toString(prio),
-                        "protocol",
-                        Short.toString(proto)));
+    private static void check(int result) throws IOException {
+        if (result < 0) throw new IOException("tc error: : " + describe(-result));
     }
 
-    private static void run(String... arguments) throws IOException {
-        final List<String> command = new ArrayList<>(List.of("tc"));
-        command.addAll(List.of(arguments));
-        final Process tc = new ProcessBuilder(command).redirectErrorStream(true).start();
-        final byte[] said = tc.getInputStream().readAllBytes();
-        try {
-            if (tc.waitFor() != 0) {
-                throw new IOException(new String(said, StandardCharsets.UTF_8).strip());
-            }
-        } catch (InterruptedException e) {
-            throw new IOException(e);
-        }
-    }
+    private static native int addClsact(int index);
+
+    private static native int addFilter(
+            int index, boolean ingress, short priority, short protocol, String path);
+
+    private static native int deleteFilter(
+            int index, boolean ingress, short priority, short protocol);
+
+    private static native String describe(int error);
 }
