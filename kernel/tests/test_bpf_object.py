@@ -1,57 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The BPF programs' object: what the simplest loaders, such as Android's, take."""
+"""Android's form of the BPF programs."""
 
 import re
 import shutil
-import struct
 import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from builds import KERNEL
-from objects import MAP_ADDRESS, Section, core_bytes, relocations, sections
-
-BPF = KERNEL / "bpf"
-# The lab's, Android's, and Android's on 5.15.
-VARIANTS = ["-DDRWA_NETNS", "", "-DDRWA_NO_GETSOCKOPT"]
-PROGRAMS = {"cgroup_skb/ingress", "sockops", "cgroup/setsockopt", "cgroup/sock_release"}
-
-CALL = 0x85  # BPF_JMP | BPF_CALL
-
-
-@pytest.fixture(scope="module", params=VARIANTS)
-def built(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> list[Section]:
-    """Compiled with all warnings as errors."""
-    out = tmp_path_factory.mktemp("bpf")
-    command = ["make", f"--directory={BPF}", f"OUT={out}", f"VARIANT={request.param}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return sections(out / "drwa.bpf.o")
-
-
-def test_has_its_programs_alone(built: list[Section]) -> None:
-    code = {section.name: section.data for section in built if section.name in {*PROGRAMS, ".text"}}
-    assert {name for name, data in code.items() if data} == PROGRAMS
-
-
-def test_calls_no_function_but_the_kernels(built: list[Section]) -> None:
-    for section in built:
-        if section.name not in PROGRAMS:
-            continue
-        for code, registers, _, _ in struct.iter_unpack("<BBhi", section.data):
-            assert code != CALL or registers >> 4 == 0
-
-
-def test_needs_no_relocation_but_of_maps(built: list[Section]) -> None:
-    found = relocations(built, PROGRAMS)
-    assert set(found) == {MAP_ADDRESS}
-    assert len(found) > 10
-    assert core_bytes(built) == 0
-
+from objects import sections
 
 # What drwa.c takes from the header of Android's module, whose own form needs a tree of it
 # (frameworks/bpf/tests).
