@@ -18,8 +18,8 @@
 # Tests are called by name, and options are words to be split.
 # shellcheck disable=SC2086,SC2317
 
-tests="download ipv6 client client_ipv6 beside switch_off_and_on detach_lets_go
-	cycles storm kernel_log"
+tests="download ipv6 no_timestamps client client_ipv6 beside switch_off_and_on
+	detach_lets_go interface_goes cycles storm kernel_log"
 
 # shellcheck source-path=SCRIPTDIR source=../tests/selftest_common.sh
 . "$(dirname "$0")/selftest_common.sh"
@@ -48,7 +48,7 @@ nothing_left() { # after what
 	# shellcheck disable=SC2010
 	left=$(ls $pins 2>/dev/null | grep '^drwa' | tr '\n' ' ')
 	[ -z "$left" ] || fail "after $1 there is $left"
-	left=$(on ${gateway:-$phone} tc filter show dev cell0 ingress)
+	left=$(on ${gateway:-$phone} tc filter show dev cell0 ingress 2>/dev/null)
 	[ -z "$left" ] || fail "after $1 there is a filter"
 }
 
@@ -106,6 +106,11 @@ ipv6() {
 	governs
 }
 
+no_timestamps() {
+	on $phone sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_timestamps'
+	governs
+}
+
 client() {
 	behind_phone
 	governs
@@ -148,6 +153,14 @@ detach_lets_go() {
 	traffic "-n 3" 4 "$(command_of detach)" 2 true 4
 	nothing_left detach
 	at_least "RTT, us, after" "$(value 3 rtt_us)" $((full_us / 2))
+}
+
+interface_goes() {
+	must attach
+	interface_vanishes $server $phone 10.77.0.1
+	must bpf status >/dev/null
+	must bpf detach
+	nothing_left detach
 }
 
 cycles() {

@@ -433,6 +433,42 @@ print(count)
 """
 
 
+def test_counts_what_it_leaves_alone(built: Path) -> None:
+    """Of a connection that began before, and of UDP."""
+    script = """\
+serve all
+python3 -c "
+import os, socket, time
+c = socket.create_connection(('10.77.0.1', 5001))
+open('begun', 'w').close()
+while os.path.exists('begun'):
+    time.sleep(0.05)
+n = 0
+while n < 2000000:
+    n += len(c.recv(1 << 20))
+" &
+reader=$!
+waits '[ -e begun ]'
+bpf attach --interface wwan0
+rm begun
+wait $reader
+ip netns exec server python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    s.sendto(bytes(1000), ('10.77.0.2', 9))
+"
+bpf status --json
+"""
+    # In a folder of its own
+    (dev,) = json.loads(said(built, f"cd {built}\n{SERVER}{script}"))["interfaces"]
+    alone = dev["ungoverned_bytes"]
+    assert alone["unknown"] > 100_000
+    assert 100 * 1028 <= alone["not_tcp"] < 120_000
+    # Of UDP, what is beyond TCP's headers
+    assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
+
+
 def test_connections_that_ended_are_forgotten(built: Path) -> None:
     """By FIN of both, or by a reset."""
     script = """\

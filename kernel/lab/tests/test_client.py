@@ -176,9 +176,8 @@ def test_the_pair_governs_clients(run: Run, form: str, kernel: str) -> None:
 def test_a_hole_ends_no_government(run: Run, form: str, kernel: str) -> None:
     """From then on, what comes for the client is ahead of what it acknowledged."""
     link: dict[str, Any] = LINK | {"kernel": kernel, "duration": "20s", "buffer": "3MB"}
-    for harm in ({"reorder": "1%"}, {"event": ["5s loss=0.1%", "7s loss=0%"]}):
-        result = run(form, **link, client="all", client_rtt="20ms", **harm)
-        assert result["rtt_ms"]["p95"] < 90
+    result = run(form, **link, client="all", client_rtt="20ms", reorder="1%")
+    assert result["rtt_ms"]["p95"] < 70
 
 
 def test_the_kernel_for_nat() -> None:

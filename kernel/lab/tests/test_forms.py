@@ -146,9 +146,12 @@ def test_loses_what_the_series_loses(run: Run, form: str, kernel: str) -> None:
     assert means[form] == pytest.approx(means["drwa"], rel=0.1)
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), MODULE)
 def test_sees_a_rival(run: Run, form: str, kernel: str) -> None:
-    """What comes and is nobody's here is counted; its share is lost otherwise."""
+    """What comes and is nobody's here is counted; its share is lost otherwise.
+
+    A neighbour that chose its buffer is no rival at the interface, where it is governed, too.
+    """
     result = run(form, kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
     beside = result["series"]["goodput_mbps"][150:250]
     assert sum(beside) / len(beside) > 3
