@@ -52,7 +52,7 @@ export PATH="{COMMANDS}:$PATH"
 """
 # Ahead of that, on a phone with programs: what Android's loader has done by then.
 ATTACH = """\
-./drwa-bpf attach --interface lo --lambda 0 --object ./drwa.bpf.o
+./drwa-bpf attach --interface rmnet0 --lambda 0 --object ./drwa.bpf.o
 ./pin
 """
 
