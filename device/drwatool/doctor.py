@@ -4,7 +4,7 @@
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,8 +24,8 @@ OPTION = "CONFIG_TCP_DRWA"
 # The uplink's qdisc, built in or a module.
 UPLINK_OPTION = "CONFIG_NET_SCH_DRWA_UP"
 # What the form without patches to the kernel needs: see kernel/bpf/android/drwa.c.
-BPF_OPTION = "CONFIG_CGROUP_BPF"
-BPF_SINCE = (5, 15)
+BPF_OPTION = "CONFIG_NET_CLS_BPF"
+BPF_SINCE = (4, 14)
 FRAGMENT = "kernel/configs/drwa.config"
 # How deep below device/ and vendor/ products have their makefiles.
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
@@ -42,7 +42,8 @@ for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
 done
 dumpsys netd 2>/dev/null |
     sed -n -e '/^ *DrwaUplink$/,/^ *$/p' | sed -e 's/^ */uplink=/' -e '/=$/d'
-echo "programs=$(logcat -d -v brief -s NetdDrwa 2>/dev/null | grep NetdDrwa | tail -n 1)"
+dumpsys connectivity 2>/dev/null |
+	grep -E '^ *(Knobs: BPF|No BPF: )|BPF programs cannot be attached' | sed 's/^ */programs=/'
 echo "timestamps=$(cat /proc/sys/net/ipv4/tcp_timestamps 2>/dev/null)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
@@ -329,7 +330,7 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
             )
         yield from _parted(words)
     else:
-        yield _phone_without_knob(kernel, found.get("programs", [""])[0], host)
+        yield _phone_without_knob(kernel, found.get("programs", []), host)
     if host == "A" and any("com.google." in module for module in found.get("module", [])):
         yield Finding(
             BAD,
@@ -381,8 +382,8 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
         )
 
 
-def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
-    """Host A's module governs by programs then; netd has said whether it attached them."""
+def _phone_without_knob(kernel: str, said: Sequence[str], host: str) -> Finding:
+    """Host A's module governs by programs then; the policy says what became of them."""
     without = f"phone: kernel {kernel} has no tcp_drwa_lambda"
     version = re.match(r"(\d+)\.(\d+)", kernel)
     new = version is None or (int(version[1]), int(version[2])) >= BPF_SINCE
@@ -394,19 +395,26 @@ def _phone_without_knob(kernel: str, said: str, host: str) -> Finding:
             f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and "
             "modules, see above",
         )
-    if "programs are attached" in said:
-        return Finding(GOOD, f"{without}; the module's programs are attached")
+    for line in said:
+        if line.startswith("No BPF: "):
+            return Finding(
+                BAD,
+                f"{without}, and the module's programs are not loaded: {line[8:]}",
+                f"adb logcat -d -s NetBpfLoad, after a reboot; the kernel needs {BPF_OPTION}=y",
+            )
+        if "cannot be attached" in line:
+            return Finding(
+                BAD,
+                f"{without}, and the module's programs are not attached: {line}",
+                "the recent writes of adb shell dumpsys connectivity have the reason",
+            )
     if said:
-        reason = said.partition(": ")[2].strip() or said
-        return Finding(
-            BAD,
-            f"{without}, and the module's programs are not attached: {reason}",
-            "adb logcat -d -s NetdDrwa NetBpfLoad has the reason",
-        )
+        return Finding(GOOD, f"{without}; the module's programs govern")
     return Finding(
         UNKNOWN,
-        f"{without}; whether the module's programs are attached, its log does not tell any more",
-        "adb shell dumpsys connectivity does, or adb reboot, and again",
+        f"{without}, and the policy does not say whether the module's programs govern",
+        "see whether adb shell dumpsys connectivity has a part of DRWA's: if not, the module is "
+        "not the patched one",
     )
 
 
