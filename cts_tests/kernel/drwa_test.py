@@ -245,9 +245,11 @@ class Base:
                 application.close()
 
         def test_what_nobody_asked_for(self) -> None:
-            """A segment far beyond what was offered, as a blind attacker's, moves nothing."""
+            """A segment far beyond what was offered, as a blind attacker's, ends no government."""
             server = self.settled(150)
             server.send_data(1 << 30)
+            self.loop.run(LOOK_S)
+            self.cell.link.rate_bps = 2 * RATE_BPS
             self.loop.run(SETTLED_S)
             self.assert_law(server, 150, more=2 * TOLERANCE)
 
