@@ -79,11 +79,6 @@ MECHANISMS: dict[str, Edits] = {
             "",
         ),
     ),
-    "who came among others": (
-        ("d->among = link_fresh(now_us,", "d->among = 0 && link_fresh(now_us,"),
-    ),
-    "its DRAIN is soon": (("	if (!d->among && !lost) {", "	if (!lost) {"),),
-    "its DRAIN has the least window": (("d->among ? least : max(bdp, least)", "max(bdp, least)"),),
     "deeper DRAIN for a shorter path": (
         (
             "		d->base_us = d->drain_owd_us;\n		return;\n",
@@ -102,10 +97,7 @@ MECHANISMS: dict[str, Edits] = {
             "	d->rounds = 0;\n	d->base_seen_us",
         ),
     ),
-    "a lost rate brings DRAIN": ((" || d->rate < d->good / 2);", ");"),),
-    "others' bytes bring DRAIN": (
-        ("(READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "(d->rate"),
-    ),
+    "a lost rate brings DRAIN": ((" || d->rate >= d->good / 2) {", " || true) {"),),
     "the RTT's growth makes a round full": (
         (
             "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
@@ -145,7 +137,6 @@ MECHANISMS: dict[str, Edits] = {
     "DRAIN leaves few segments alone": (
         ("	else if (bdp >> DRWA_DRAIN_SHIFT >= r->mss)\n", "	else\n"),
     ),
-    "DRAIN's window is no more than came": (("		bdp = min(bdp, r->bytes);\n", ""),),
     "no verdict while old offers come": (
         (
             " &&\n	    (u64)r->bytes * d->rtt_us <= (u64)(d->wnd + 2 * r->mss) * r->elapsed_us)",
