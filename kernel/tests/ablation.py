@@ -29,11 +29,16 @@ COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
 MECHANISMS: dict[str, Edits] = {
     "dev": (
         (
-            "	return d->rate + drwa_times_lambda(d, d->dev);\n",
+            "	return d->rate + drwa_times_lambda(d, d->dev + quarter(d->dev));\n",
             "	return d->rate;\n",
         ),
     ),
-    "dev's cap": (("			d->dev = min(d->dev, 2 * rate);\n", ""),),
+    "a quarter more of dev": (
+        (
+            "drwa_times_lambda(d, d->dev + quarter(d->dev));",
+            "drwa_times_lambda(d, d->dev);",
+        ),
+    ),
     "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),
     "silence in DRAIN": (
         (
@@ -93,11 +98,12 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "rounds after DRAIN": (
         (
-            "	d->rounds = DRWA_DRAIN_ROUNDS + 1;\n	d->base_seen_us",
+            "	d->rounds = DRWA_DRAIN_ROUNDS;\n	d->base_seen_us",
             "	d->rounds = 0;\n	d->base_seen_us",
         ),
     ),
-    "a lost rate brings DRAIN": ((" || d->rate >= d->good / 2) {", " || true) {"),),
+    "a lost rate brings DRAIN": ((" || d->rate + d->dev >= d->good / 2) {", " || true) {"),),
+    "but not within dev": (("d->rate + d->dev >= d->good / 2", "d->rate >= d->good / 2"),),
     "the RTT's growth makes a round full": (
         (
             "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",

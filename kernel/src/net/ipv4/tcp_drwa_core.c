@@ -8,7 +8,7 @@
  *	wnd = (rate + lambda * dev) * (path + max(target, silence)) + 1 segment
  *
  *	rate	 what the last round brought, per time
- *	dev	 how much that changes from round to round, its mean
+ *	dev	 5/4 of the mean change of that from round to round
  *	path	 RTT without the queue
  *	target	 (lambda - 1) * path, 2 ms or more: keeps a steady link full
  *	silence	 the mean of each round's longest time without data
@@ -18,10 +18,10 @@
  *
  * Why each term is there: a steady link needs target alone, and dev and silence are
  * nothing there. A link whose rate varies runs dry unless the window holds what may
- * come next, above the last rate by what rates have lately differed (RFC 6298's
- * deviation, of rates). A radio that serves in bursts brings nothing until the next
- * one, however short the path is: the window has to last for as long. The added
- * segment is the same for all that share a queue, whatever their rates: so these
+ * come next, above the last rate by what rates have lately differed: their standard
+ * deviation, 5/4 of the mean change. A radio that serves in bursts brings nothing until
+ * the next one, however short the path is: the window has to last for as long. The
+ * added segment is the same for all that share a queue, whatever their rates: so these
  * become equal, as in FAST TCP.
  *
  * Where the queue comes from. TCP timestamps (RFC 7323) tell the one-way delay,
@@ -47,7 +47,7 @@
  * window ran before us, and gets four segments.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
- * round, and not in the two after DRAIN. Full: the sender used half of the window; or,
+ * round, and not in the one after DRAIN. Full: the sender used half of the window; or,
  * with no others, the RTT grew by a quarter of the round. Then the link became slower,
  * and the rest of the window is in its queue. An idle sender says nothing of the link.
  *
@@ -59,8 +59,8 @@
  *     a quarter below. What queue then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
  *   - Less stays: base does, too.
- * Where a queue stands, DRAIN is due within a second if half of the rate is lost: so does
- * a path show that became far longer.
+ * Where a queue stands, DRAIN is due within a second if half of the rate is lost, beyond
+ * what rates have lately differed: so does a path show that became far longer.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: as much as without this law. It ends with the queue, or when all
@@ -343,7 +343,7 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	}
 	d->phase = DRWA_HOLD;
 	/* Until the queue stands again; its absence says nothing of the link. */
-	d->rounds = DRWA_DRAIN_ROUNDS + 1;
+	d->rounds = DRWA_DRAIN_ROUNDS;
 	d->base_seen_us = now_us;
 	d->good = d->rate;
 	if (d->rival)
@@ -367,12 +367,11 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 		} else if (r->full || rate > d->rate) {
 			change = rate > d->rate ? rate - d->rate : d->rate - rate;
 			d->dev += (s32)(change - d->dev) >> DRWA_MEAN_SHIFT;
-			/* Rates differ by twice their mean at most: a faster link's end. */
-			d->dev = min(d->dev, 2 * rate);
 			d->rate = rate;
 		}
 	}
-	return d->rate + drwa_times_lambda(d, d->dev);
+	/* The mean change of normal ones is 4/5 of their standard deviation. */
+	return d->rate + drwa_times_lambda(d, d->dev + quarter(d->dev));
 }
 
 /* Queueing delay to aim at on a steady link, us: the least of the link's connections.
@@ -421,7 +420,7 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 		return true;
 	if (!(begun >> DRWA_SECOND_SHIFT))
 		return false;
-	if (!r->full || r->q_us <= r->target_us || d->rival || d->rate >= d->good / 2) {
+	if (!r->full || r->q_us <= r->target_us || d->rival || d->rate + d->dev >= d->good / 2) {
 		/* A longer path must not put it off; a rival's queue should. */
 		old = max(DRWA_OLD_SHIFT,
 			  fls(d->rival ? d->rtt_us : d->path_us) + DRWA_DRAIN_SHIFT);
