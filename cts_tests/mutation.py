@@ -103,12 +103,12 @@ _LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library(
 
 
 _BPF = "import sys; sys.path.insert(0, 'kernel/lab'); from drwalab import kernels; kernels.bpf()"
+_BUILD_BPF = [sys.executable, "-c", _BPF]
 
 
 _COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
 # What the guests of most suites boot
 _KERNEL = ("6.12", "drwa")
-_BPF_KERNEL = ("6.12", "bpf")
 
 
 def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
@@ -130,12 +130,17 @@ def _forms(form: str) -> list[str]:
     """What a form of the law does without the series; needs no other kernel beside its own."""
     names = (
         "rival or small_segments or seldom or without_timestamps or hole or 64_kb or lets_go or "
-        "gives_back or ungoverned or chose or deliveries or bursts"
+        "gives_back or ungoverned or chose or deliveries or bursts or upload"
     )
     return _pytest(
         *("kernel/lab/tests/test_forms.py", "-m", "lines"),
         *("-k", f"{form}-6.12 and ({names} or start)"),
     )
+
+
+def _bpf(tests: list[str]) -> Suite:
+    """In guests without the series."""
+    return Suite(tests, build=_BUILD_BPF, kernel=("6.12", "bpf"))
 
 
 def _wire(ip: str) -> Suite:
@@ -167,16 +172,13 @@ SUITES = {
     "knob": Suite(
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),
-    "bpf": Suite(
-        _forms("bpf"),
-        build=[sys.executable, "-c", _BPF],
-        kernel=_BPF_KERNEL,
+    "bpf": _bpf(_forms("drwa-tc")),
+    "bpf-clients": _bpf(_pytest("kernel/lab/tests/test_client.py", "-m", "lines", "-k", "tc")),
+    "bpf-wire": _bpf(
+        _pytest("cts_tests/kernel/tests", "-m", "lines", "-k", "6.12 and bpf and Ipv4")
     ),
-    "bpf-loader": Suite(
-        _pytest("kernel/lab/tests/test_bpf_loader.py", "-m", "lines", "-k", "6.12 or many"),
-        build=[sys.executable, "-c", _BPF],
-        kernel=_BPF_KERNEL,
-    ),
+    "bpf-packets": Suite(_pytest("kernel/bpf/tests/test_tc.py"), build=_BUILD_BPF),
+    "bpf-loader": Suite(_pytest("kernel/bpf/tests/test_tc_loader.py"), build=_BUILD_BPF),
     "module": Suite(_forms("drwa-module"), kernel=("6.12", "module")),
     # Beside the series, whose kernel other suites have built
     "module-same": Suite(

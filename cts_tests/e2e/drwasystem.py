@@ -50,10 +50,9 @@ START = f"""\
 ./commands init
 export PATH="{COMMANDS}:$PATH"
 """
-# Ahead of that, on a phone with programs: what Android's loader and netd have done by then.
+# Ahead of that, on a phone with programs: what Android's loader has done by then.
 ATTACH = """\
-mount -t cgroup2 none /sys/fs/cgroup
-./drwa-bpf attach --interface lo --lambda 0 --object ./drwa.bpf.o
+./drwa-bpf attach --interface rmnet0 --lambda 0 --object ./drwa.bpf.o
 ./pin
 """
 
@@ -86,7 +85,7 @@ def files(phone: Phone) -> list[Path]:
 
 def _programs_files() -> list[Path]:
     made = kernels.bpf()
-    return [made / "drwa-bpf", made / "drwa.bpf.o", HERE / "guest" / "pin", _bpfmap()]
+    return [made / "drwa-bpf", made / "drwa.bpf.o", HERE / "guest" / "pin", _natives()]
 
 
 def _write(path: Path, text: str) -> None:
@@ -128,8 +127,8 @@ def _clock() -> Path:
 
 
 @cache
-def _bpfmap() -> Path:
-    source, library = HERE / "guest" / "bpfmap.c", OUT / "bpfmap.so"
+def _natives() -> Path:
+    source, library = HERE / "guest" / "natives.c", OUT / "natives.so"
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         javac = shutil.which("javac")
         if not javac:

@@ -1,36 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What governs a phone's interfaces, the kernel's knob or the BPF programs, as root sets it.
 
-The knob is the series', below /proc/sys/net/ipv4/conf/; the programs' maps are pinned by Android's
-loader or by drwa-bpf, and kernel/bpf/drwa.h has what is in them. The tc programs
-have a loader of their own, kernel/bpf/tc.
+The knob is the series', below /proc/sys/net/ipv4/conf/; the programs have a loader, kernel/bpf.
 """
 
 import ctypes
 import json
 import os
 import shlex
-import socket
 import struct
 import subprocess
-import sys
 from pathlib import Path
 from typing import Protocol
 
 CONF = Path("/proc/sys/net/ipv4/conf")
 COUNTERS = Path("/proc/net/tcp_drwa")
-# The prefixes of the maps' names, where they are pinned
-PINNED = ("/sys/fs/bpf/netd_readonly/map_drwa_drwa_", "/sys/fs/bpf/drwa/drwa_")
 
-BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY = 1, 2, 3, 4
+BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 1, 2
 BPF_OBJ_GET = 7
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
-SO_NETNS_COOKIE = 71
-BINS = 14
-# struct drwa_dev, and struct drwa_stats
-DEV = struct.Struct("II")
-STATS = struct.Struct(f"{5 + 2 * BINS}Q")
-COUNTS = ("came", "sockets", "rounds", "clamps", "refused")
 
 
 class Governor(Protocol):
@@ -78,24 +66,11 @@ class Map:
         content = ctypes.create_string_buffer(value, len(value))
         self._call(BPF_MAP_UPDATE_ELEM, key, content)
 
-    def delete(self, key: int) -> None:
-        self._call(BPF_MAP_DELETE_ELEM, key, None)
-
-    def all_keys(self) -> list[int]:
-        found: list[int] = []
-        following = ctypes.create_string_buffer(4)
-        while self._call(BPF_MAP_GET_NEXT_KEY, found[-1] if found else None, following):
-            found.append(int.from_bytes(following.raw, sys.byteorder))
-        return found
-
-    def _call(
-        self, command: int, key: int | None, value: "ctypes.Array[ctypes.c_char] | None"
-    ) -> bool:
+    def _call(self, command: int, key: int, value: "ctypes.Array[ctypes.c_char]") -> bool:
         """Whether there is such a key."""
-        key_at = None if key is None else ctypes.c_uint32(key)
-        addresses = [0 if x is None else ctypes.addressof(x) for x in (key_at, value)]
+        key_at = ctypes.c_uint32(key)
         try:
-            bpf(command, self._file, *addresses)
+            bpf(command, self._file, ctypes.addressof(key_at), ctypes.addressof(value))
         except FileNotFoundError:
             return False
         return True
@@ -112,54 +87,8 @@ def bpf(command: int, *words: int) -> int:
     return result
 
 
-class Programs:
-    """The maps of BPF programs that are attached."""
-
-    def __init__(self, prefix: str) -> None:
-        self._devs = Map(f"{prefix}devs")
-        self._stats = Map(f"{prefix}stats")
-        if Path(f"{prefix}netns").exists():
-            # drwa-bpf's are for one network name space: make it this one.
-            with socket.socket() as any_socket:
-                cookie = any_socket.getsockopt(socket.SOL_SOCKET, SO_NETNS_COOKIE, 8)
-            Map(f"{prefix}netns").put(0, cookie)
-
-    def set_lambda(self, interface: str, hundredths: int) -> None:
-        self._forget_gone()
-        index = socket.if_nametoindex(interface)
-        _, queue = self._dev(index)
-        self._devs.put(index, DEV.pack(hundredths, queue))
-        # Handshakes, whose interface is not known
-        most = max(self._dev(each)[0] for each in self._devs.all_keys() if each)
-        self._devs.put(0, DEV.pack(most, 0))
-
-    def set_queue(self, interface: str, number: int) -> None:
-        index = socket.if_nametoindex(interface)
-        hundredths, _ = self._dev(index)
-        self._devs.put(index, DEV.pack(hundredths, number))
-
-    def line(self, interface: str) -> dict[str, str]:
-        index = socket.if_nametoindex(interface)
-        hundredths, queue = self._dev(index)
-        counts = STATS.unpack(self._stats.get(index, STATS.size) or bytes(STATS.size))
-        found = {"lambda": hundredths, "queue": queue}
-        found |= dict(zip(COUNTS, counts[: len(COUNTS)], strict=True))
-        bins = {"delay_us": counts[-2 * BINS : -BINS], "rtt_us": counts[-BINS:]}
-        texts = {key: ",".join(map(str, values)) for key, values in bins.items()}
-        return {key: str(value) for key, value in found.items()} | texts
-
-    def _forget_gone(self) -> None:
-        names = {index for index, _ in socket.if_nameindex()}
-        for index in set(self._devs.all_keys()) - names - {0}:
-            self._devs.delete(index)
-
-    def _dev(self, index: int) -> tuple[int, int]:
-        hundredths, queue = DEV.unpack(self._devs.get(index, DEV.size) or bytes(DEV.size))
-        return hundredths, queue
-
-
 class Filters:
-    """The tc programs, by their loader."""
+    """The BPF programs, by their loader."""
 
     def __init__(self, loader: str) -> None:
         self._loader = shlex.split(loader)
@@ -199,7 +128,4 @@ def find(interface: str) -> Governor | str:
         # A connection's SYN is to be seen, whenever it is governed.
         filters.set_lambda(interface, 0)
         return filters
-    for prefix in PINNED:
-        if Path(f"{prefix}devs").exists():
-            return Programs(prefix)
-    return f"this kernel lacks DRWA: no {knob}, and no BPF programs at {' or '.join(PINNED)}*"
+    return f"this kernel lacks DRWA: no {knob}, and no programs, whose loader DRWA_TC_LOADER names"

@@ -311,7 +311,7 @@ class Server:
         self._cwnd += offer.acked - self._acked
         self._acked = offer.acked
         while self._sent + self.mss <= min(self._acked + self._cwnd, self._edge):
-            self._send_data(self._sent)
+            self.send_data(self._sent)
             self._sent += self.mss
 
     def _send_handshake(self, flags: int, first: int) -> None:
@@ -325,7 +325,7 @@ class Server:
         acknowledged = self._phone_next if flags & ACK else 0
         self._deliver(self._packet(flags, first, acknowledged, options))
 
-    def _send_data(self, first: int) -> None:
+    def send_data(self, first: int) -> None:
         """A full segment: a template with other numbers, as scapy would take long to make each."""
         header = IP_HEADER[self.version]
         if not self._template:

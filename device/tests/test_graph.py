@@ -61,7 +61,6 @@ def copy(repository: Path, tree: Path, netd: bool) -> None:
     """The repository's tree to change, and what Connectivity's and netd's series add."""
     shutil.copytree(repository, tree, symlinks=True)
     shutil.copytree(TOP / "kernel/bpf/android", tree / IN_CONNECTIVITY / "bpf")
-    shutil.copytree(TOP / "frameworks/bpf/src", tree / IN_CONNECTIVITY / "netd")
     if netd:
         shutil.copytree(TOP / "netd_patches/src/server/drwa", tree / IN_NETD)
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* drwa-bpf: DRWA's BPF programs on a Linux machine, no reboot and no patch
+/* drwa-bpf: DRWA's tc programs on a Linux machine, no reboot and no patch
  *
- * Everything lies pinned in one folder of the BPF file system, and nowhere else:
- * links, which attach the programs for as long as they exist, and maps. A folder
- * of another name becomes that one at the very end, and lambda is written then, so
- * that an attach which does not come to its end leaves nothing. Even one that is
- * killed leaves no more than programs that do nothing, until the next command.
+ * Programs and maps lie pinned in one folder of the BPF file system, for all interfaces.
+ * A folder of another name becomes that one when it is whole. Commands that change
+ * something wait for each other. An interface is first
+ * entered with lambda 0, then it gets its filters, then its lambda: an attach that does
+ * not come to its end leaves nothing that does anything, and the next command finds it.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -13,25 +13,31 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <getopt.h>
-#include <mntent.h>
+#include <linux/magic.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <net/if_arp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/types.h>
-#include <linux/magic.h>
 
 typedef __u8 u8;
 typedef __u16 u16;
@@ -41,37 +47,48 @@ typedef __u64 u64;
 #define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
 #include "drwa.h"
 
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE	71
-#endif
+#define VERSION	"1.0"
 
 #define BPFFS	"/sys/fs/bpf"
 #define PINS	BPFFS "/drwa"
+#define UNFINISHED	BPFFS "/drwa-unfinished"
 
-enum exit_code { FAILED = 1, WRONG = 2, CANNOT = 77 };
+#define ETHERNET_BYTES	14
+#define FILTER_HANDLE	1
+
+/* A client that sends nothing for that long after its handshake may have been taken by
+ * hardware, which forwards without telling.
+ */
+#define SILENT_US	5000000
+
+enum exit_code { DONE = 0, FAILED = 1, WRONG = 2, CANNOT = 77 };
 
 static const char usage[] =
 "Usage: drwa-bpf attach --interface NAME [--lambda NUMBER] [--queue NUMBER]\n"
 "       drwa-bpf set --interface NAME --lambda NUMBER [--queue NUMBER]\n"
-"       drwa-bpf status [--json]\n"
-"       drwa-bpf detach\n"
+"       drwa-bpf status [--interface NAME] [--json]\n"
+"       drwa-bpf detach [--interface NAME]\n"
+"       drwa-bpf watch --interface PATTERN [--lambda NUMBER] [--queue NUMBER]\n"
 "\n"
-"Keeps the queue of a cellular link short: moves the receive window of each TCP\n"
-"connection that is opened from now on and whose data comes over the interface.\n"
+"Keeps the queue of a cellular link short: lowers the receive window in the TCP headers\n"
+"that go out over the interface, of this machine's connections and of those that it\n"
+"forwards. Governed is what is opened from now on.\n"
 "\n"
-"  --interface NAME  such as wwan0\n"
-"  --lambda NUMBER   what may be in flight, in bandwidth-delay products: 1.00 to\n"
-"                    10.00, or 0 for off; 1.25 unless given\n"
-"  --queue NUMBER    interfaces with the same number, 1 to 2147483647, wait in the\n"
-"                    same queue (a VPN over wwan0); 0, the default: none other\n"
-"  --cgroup FOLDER   sockets of the processes below this cgroup; all unless given\n"
-"  --object FILE     the programs; " DRWA_OBJECT "\n"
-"                    unless given\n"
-"  --json            machine-readable\n"
+"  -i, --interface NAME  such as wwan0; of watch a pattern, such as 'ww*'\n"
+"  -l, --lambda NUMBER   what may be in flight, in bandwidth-delay products: 1.00 to\n"
+"                        10.00, or 0 for off; 1.25 unless given\n"
+"  -q, --queue NUMBER    interfaces with the same number, 1 to 2147483647, wait in the\n"
+"                        same queue (a VPN over wwan0); 0, the default: none other\n"
+"  -p, --priority NUMBER of the filters, 1 to 65535; 1 unless given. Lower ones run first\n"
+"  -o, --object FILE     the programs; " DRWA_OBJECT "\n"
+"                        unless given\n"
+"  -j, --json            machine-readable\n"
+"  -h, --help\n"
+"  -V, --version\n"
 "\n"
-"attach governs one interface more when others are attached already. Needs root.\n"
-"Ends with 0 when done, 1 when something failed, 2 for wrong options, and 77 when\n"
-"this machine cannot.\n";
+"watch attaches to what there is and what appears, and detaches when it ends. Needs root.\n"
+"Ends with 0 when done, 1 when something failed, 2 for wrong options, and 77 when this\n"
+"machine cannot.\n";
 
 __attribute__((noreturn, format(printf, 2, 3)))
 static void die(enum exit_code code, const char *format, ...)
@@ -88,11 +105,11 @@ static void die(enum exit_code code, const char *format, ...)
 
 struct options {
 	const char *interface;
-	const char *cgroup;
 	const char *object;
 	u32 ifindex;
 	u32 lambda;
 	u32 queue;
+	u32 priority;
 	bool lambda_given;
 	bool queue_given;
 	bool json;
@@ -111,17 +128,19 @@ static u32 parse_lambda(const char *text)
 	return hundredths;
 }
 
-static u32 parse_queue(const char *text)
+static u32 parse_number(const char *option, const char *text, u32 least, u32 most)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
 
-	if (end == text || *end || text[0] == '-' || value > 0x7fffffff)
-		die(WRONG, "--queue '%s': give 0 to 2147483647", text);
+	if (end == text || *end || text[0] == '-' || value < least || value > most)
+		die(WRONG, "--%s '%s': give %u to %u", option, text, least, most);
 	return value;
 }
 
-/* A kernel with the series has a knob for each interface. */
+/* A kernel with the series has a knob for each interface. Two laws that share a queue take
+ * each other for rivals.
+ */
 static void refuse_second_governor(const char *interface)
 {
 	char path[128];
@@ -140,9 +159,9 @@ static void refuse_second_governor(const char *interface)
 		    interface, path);
 }
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+static int say(enum libbpf_print_level level, const char *format, va_list args)
 {
-	if (level != LIBBPF_WARN || !getenv("DRWA_VERBOSE"))
+	if (level == LIBBPF_DEBUG || !getenv("DRWA_VERBOSE"))
 		return 0;
 	return vfprintf(stderr, format, args);
 }
@@ -151,37 +170,6 @@ static void need_root(void)
 {
 	if (geteuid())
 		die(CANNOT, "run it as root");
-}
-
-static void need_kernel(void)
-{
-	if (libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_CGROUP_SKB, NULL) != 1 ||
-	    libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_CGROUP_SOCKOPT, NULL) != 1 ||
-	    libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SOCK_OPS, NULL) != 1)
-		die(CANNOT, "this kernel has no CONFIG_CGROUP_BPF");
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_SOCK_OPS, BPF_FUNC_load_hdr_opt, NULL) != 1 ||
-	    libbpf_probe_bpf_helper(BPF_PROG_TYPE_SOCK_OPS, BPF_FUNC_get_netns_cookie, NULL) != 1)
-		die(CANNOT, "this kernel is too old: 6.1 and later will do");
-}
-
-/* Where cgroup v2 is mounted: of several places the first */
-static const char *cgroup_root(void)
-{
-	static char root[256];
-	FILE *mounts = setmntent("/proc/self/mounts", "r");
-	struct mntent *each;
-
-	while (mounts && (each = getmntent(mounts))) {
-		if (!strcmp(each->mnt_type, "cgroup2")) {
-			snprintf(root, sizeof(root), "%s", each->mnt_dir);
-			break;
-		}
-	}
-	if (mounts)
-		endmntent(mounts);
-	if (!*root)
-		die(CANNOT, "no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
-	return root;
 }
 
 static void need_bpffs(void)
@@ -195,7 +183,7 @@ static void need_bpffs(void)
 		    strerror(errno));
 }
 
-/* Takes a folder of pins away, and so ends what they hold. */
+/* Takes a folder of pins away. */
 static void unpin(const char *folder)
 {
 	struct dirent *each;
@@ -213,27 +201,18 @@ static void unpin(const char *folder)
 	rmdir(folder);
 }
 
-/* What attaches that were killed have left */
-static void unpin_unfinished(void)
+/* Waits for other commands, and takes away what those that were killed have left. */
+static void begin_changes(void)
 {
-	struct dirent *each;
-	DIR *dir = opendir(BPFFS);
-	char path[512];
+	int fd = open(BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!dir)
-		return;
-	while ((each = readdir(dir))) {
-		long pid = strncmp(each->d_name, "drwa-", 5) ? 0 : atol(each->d_name + 5);
-
-		if (pid <= 0 || !kill(pid, 0))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", BPFFS, each->d_name);
-		unpin(path);
-	}
-	closedir(dir);
+	/* For as long as this process lives */
+	if (fd < 0 || flock(fd, LOCK_EX))
+		die(FAILED, "cannot lock %s: %s", BPFFS, strerror(errno));
+	unpin(UNFINISHED);
 }
 
-static int open_map(const char *name)
+static int open_pin(const char *name)
 {
 	char path[128];
 	int fd;
@@ -262,89 +241,345 @@ static int keys_of(int map, void *keys, size_t size, int room)
 	return n;
 }
 
-/* Interfaces that are gone are forgotten. Connections whose interface is not known
- * yet are of the one with the largest lambda.
- */
-static void tidy_devs(int devs)
+struct devs {
+	int map;
+	int n;
+	u32 ifindex[DRWA_DEVS];
+	struct drwa_dev dev[DRWA_DEVS];
+};
+
+/* Those that are there; interfaces that are gone are forgotten. */
+static void read_devs(struct devs *devs)
 {
-	struct drwa_dev dev, unknown = { 0 };
-	u32 keys[DRWA_DEVS], zero = 0;
+	u32 keys[DRWA_DEVS];
 	char name[IF_NAMESIZE];
-	int n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
+	int i, n;
 
-	while (n--) {
-		if (!keys[n] || bpf_map_lookup_elem(devs, &keys[n], &dev))
+	devs->n = 0;
+	devs->map = open_pin("drwa_devs");
+	n = keys_of(devs->map, keys, sizeof(*keys), DRWA_DEVS);
+	for (i = 0; i < n; i++) {
+		if (!if_indextoname(keys[i], name)) {
+			bpf_map_delete_elem(devs->map, &keys[i]);
 			continue;
-		if (!if_indextoname(keys[n], name))
-			bpf_map_delete_elem(devs, &keys[n]);
-		else if (dev.lambda > unknown.lambda)
-			unknown.lambda = dev.lambda;
+		}
+		if (bpf_map_lookup_elem(devs->map, &keys[i], &devs->dev[devs->n]))
+			continue;
+		devs->ifindex[devs->n++] = keys[i];
 	}
-	if (bpf_map_update_elem(devs, &zero, &unknown, BPF_ANY))
-		die(FAILED, "cannot write to the map: %s", strerror(errno));
 }
 
-static void set_dev(int devs, const struct options *o)
+static struct drwa_dev *find_dev(struct devs *devs, u32 ifindex)
 {
-	struct drwa_dev dev = { 0 };
+	int i;
 
-	tidy_devs(devs);
-	bpf_map_lookup_elem(devs, &o->ifindex, &dev);
-	dev.lambda = o->lambda;
-	if (o->queue_given)
-		dev.queue = o->queue;
-	if (bpf_map_update_elem(devs, &o->ifindex, &dev, BPF_ANY))
-		die(FAILED, "cannot govern %s: %s", o->interface,
-		    errno == E2BIG ? "too many interfaces are" : strerror(errno));
-	tidy_devs(devs);
+	for (i = 0; i < devs->n; i++)
+		if (devs->ifindex[i] == ifindex)
+			return &devs->dev[i];
+	return NULL;
 }
 
-static u64 netns_cookie(void)
+static void write_dev(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	u64 cookie = 0;
-	socklen_t size = sizeof(cookie);
+	if (bpf_map_update_elem(devs->map, &ifindex, dev, BPF_ANY))
+		die(FAILED, "cannot write to the map: %s",
+		    errno == E2BIG ? "too many interfaces are governed" : strerror(errno));
+}
 
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size))
-		die(CANNOT, "this kernel does not number its network name spaces");
+static void clear(const char *map, u32 slot, const void *zeroes)
+{
+	int fd = open_pin(map);
+
+	bpf_map_update_elem(fd, &slot, zeroes, BPF_ANY);
 	close(fd);
-	return cookie;
+}
+
+/* A place that no interface counts in, nor has its queue in */
+static u32 free_slot(const struct devs *devs)
+{
+	static const struct drwa_counts counts;
+	static const struct drwa_queue queue;
+	u32 slot;
+	int i;
+
+	for (slot = 0; slot < DRWA_DEVS; slot++) {
+		for (i = 0; i < devs->n; i++)
+			if (devs->dev[i].slot == slot || devs->dev[i].queue == slot)
+				break;
+		if (i < devs->n)
+			continue;
+		clear("drwa_counts", slot, &counts);
+		clear("drwa_queues", slot, &queue);
+		return slot;
+	}
+	die(FAILED, "too many interfaces are governed");
+}
+
+/* Interfaces of one number are in the queue of the one that was first. */
+static void choose_queue(const struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+{
+	int i;
+
+	dev->number = number;
+	dev->queue = dev->slot;
+	for (i = 0; number && i < devs->n; i++)
+		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex)
+			dev->queue = devs->dev[i].queue;
+}
+
+static u64 netns(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/net", &st))
+		die(CANNOT, "cannot tell the network name space: %s", strerror(errno));
+	return st.st_ino;
 }
 
 /* Interfaces have numbers in one network name space. */
 static void same_netns(void)
 {
-	u64 attached, own = netns_cookie();
+	u64 attached;
 	u32 zero = 0;
+	int fd = open_pin("drwa_netns");
 
-	if (bpf_map_lookup_elem(open_map("drwa_netns"), &zero, &attached))
+	if (bpf_map_lookup_elem(fd, &zero, &attached))
 		die(FAILED, "cannot read the map: %s", strerror(errno));
-	if (attached != own)
-		die(FAILED, "the programs are attached for another network name space");
+	close(fd);
+	if (attached != netns())
+		die(FAILED, "the programs are attached in another network name space");
 }
 
-static char unfinished[64];
+/* Length of the header ahead of IP's */
+static u32 link_bytes(const char *interface)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
+	if (fd < 0 || ioctl(fd, SIOCGIFHWADDR, &request))
+		die(FAILED, "%s: %s", interface, strerror(errno));
+	close(fd);
+	switch (request.ifr_hwaddr.sa_family) {
+	case ARPHRD_ETHER:
+		return ETHERNET_BYTES;
+	case ARPHRD_NONE:
+	case ARPHRD_RAWIP:
+	case ARPHRD_PPP:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+		return 0;
+	default:
+		die(CANNOT, "%s: packets of its kind (ARPHRD %u) cannot be read", interface,
+		    request.ifr_hwaddr.sa_family);
+	}
+}
+
+/* --- Filters --- */
+
+static const struct {
+	const char *program;
+	const char *name;
+	enum bpf_tc_attach_point at;
+	u32 parent;
+} hooks[] = {
+	{ "drwa_ingress", "ingress", BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS) },
+	{ "drwa_egress", "egress", BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS) },
+};
+
+#define HOOKS	(sizeof(hooks) / sizeof(*hooks))
+
+static bool program_info(int fd, struct bpf_prog_info *info)
+{
+	u32 size = sizeof(*info);
+
+	memset(info, 0, size);
+	return !bpf_obj_get_info_by_fd(fd, info, &size);
+}
+
+/* The program of a hook's filter, 0: there is none of ours' priority and handle */
+static u32 filter_program(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+
+	return bpf_tc_query(&at, &filter) ? 0 : filter.prog_id;
+}
+
+static u32 pinned_program(size_t hook)
+{
+	struct bpf_prog_info info;
+	int fd = open_pin(hooks[hook].program);
+	bool known = program_info(fd, &info);
+
+	close(fd);
+	return known ? info.id : 0;
+}
+
+/* Is it ours, of an earlier attach maybe? Names came with 4.15. */
+static bool is_ours(u32 program, size_t hook)
+{
+	struct bpf_prog_info info;
+	int fd;
+	bool ours;
+
+	if (!program)
+		return false;
+	if (program == pinned_program(hook))
+		return true;
+	fd = bpf_prog_get_fd_by_id(program);
+	ours = fd >= 0 && program_info(fd, &info) && !strcmp(info.name, hooks[hook].program);
+	if (fd >= 0)
+		close(fd);
+	return ours;
+}
+
+static bool is_attached(u32 ifindex, const struct drwa_dev *dev)
+{
+	size_t i;
+
+	for (i = 0; i < HOOKS; i++)
+		if (filter_program(ifindex, i, dev->priority) != pinned_program(i))
+			return false;
+	return true;
+}
+
+static int add_filter(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+	int failed;
+
+	if (is_ours(filter_program(ifindex, hook, priority), hook))
+		filter.flags = BPF_TC_F_REPLACE;
+	filter.prog_fd = open_pin(hooks[hook].program);
+	failed = bpf_tc_attach(&at, &filter);
+	close(filter.prog_fd);
+	return failed;
+}
+
+static void remove_filter(u32 ifindex, size_t hook, u32 priority)
+{
+	LIBBPF_OPTS(bpf_tc_hook, at, .ifindex = ifindex, .attach_point = hooks[hook].at);
+	LIBBPF_OPTS(bpf_tc_opts, filter, .handle = FILTER_HANDLE, .priority = priority);
+
+	if (is_ours(filter_program(ifindex, hook, priority), hook))
+		bpf_tc_detach(&at, &filter);
+}
+
+struct filters_request {
+	struct nlmsghdr head;
+	struct tcmsg tc;
+};
+
+/* Are there filters at a hook? Also if it cannot be told. */
+static bool has_filters(u32 ifindex, size_t hook)
+{
+	struct filters_request request = {
+		.head.nlmsg_len = sizeof(request),
+		.head.nlmsg_type = RTM_GETTFILTER,
+		.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		.tc.tcm_ifindex = ifindex,
+		.tc.tcm_parent = hooks[hook].parent,
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *head = (const struct nlmsghdr *)answer;
+	bool any = true;
+
+	if (fd < 0)
+		return true;
+	if (send(fd, &request, sizeof(request), 0) == sizeof(request) &&
+	    recv(fd, answer, sizeof(answer), 0) >= (ssize_t)sizeof(*head))
+		any = head->nlmsg_type != NLMSG_DONE;
+	close(fd);
+	return any;
+}
+
+/* Filters and their qdisc, if that was made for them and nobody else uses it */
+static void remove_filters(u32 ifindex, const struct drwa_dev *dev)
+{
+	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	bool used = !dev->clsact;
+	size_t i;
+
+	for (i = 0; i < HOOKS; i++)
+		remove_filter(ifindex, i, dev->priority);
+	for (i = 0; i < HOOKS && !used; i++)
+		used = has_filters(ifindex, i);
+	if (!used)
+		bpf_tc_hook_destroy(&both);
+}
+
+static void forget(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
+{
+	remove_filters(ifindex, dev);
+	bpf_map_delete_elem(devs->map, &ifindex);
+}
+
+/* Of a name that the next command takes away, if this one does not come that far */
+static void unpin_all(void)
+{
+	if (!rename(PINS, UNFINISHED))
+		unpin(UNFINISHED);
+}
+
+__attribute__((noreturn))
+static void fail_attach(struct devs *devs, const struct options *o, const struct drwa_dev *dev,
+			size_t hook, int error)
+{
+	u32 program = filter_program(o->ifindex, hook, dev->priority);
+
+	forget(devs, o->ifindex, dev);
+	read_devs(devs);
+	if (!devs->n)
+		unpin_all();
+	if (error == -EEXIST || error == -EINVAL)
+		die(FAILED, "another filter has priority %u at %s's %s (program %u): give another "
+		    "--priority; lower ones run first", dev->priority, o->interface,
+		    hooks[hook].name, program);
+	die(error == -EOPNOTSUPP || error == -ENOENT ? CANNOT : FAILED,
+	    "cannot attach to %s's %s: %s", o->interface, hooks[hook].name, strerror(-error));
+}
+
+static void add_filters(struct devs *devs, const struct options *o, struct drwa_dev *dev)
+{
+	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = o->ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int failed = bpf_tc_hook_create(&both);
+	size_t i;
+
+	if (!failed)
+		dev->clsact = 1;
+	else if (failed != -EEXIST)
+		fail_attach(devs, o, dev, 0, failed);
+	write_dev(devs, o->ifindex, dev);
+	for (i = 0; i < HOOKS; i++) {
+		failed = add_filter(o->ifindex, i, dev->priority);
+		if (failed)
+			fail_attach(devs, o, dev, i, failed);
+	}
+}
+
+/* --- Commands --- */
 
 static void clean_up(void)
 {
-	if (*unfinished)
-		unpin(unfinished);
+	unpin(UNFINISHED);
 }
 
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* What asks an attach to end waits for the next step of it: a handler might find
- * malloc() at work, and opendir() needs it.
- */
-static void hold_signals(void)
+/* What asks an attach to end waits for the next step of it. */
+static void hold_signals(sigset_t *held)
 {
-	sigset_t held;
 	size_t i;
 
-	sigemptyset(&held);
+	sigemptyset(held);
 	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
-		sigaddset(&held, ends[i]);
-	sigprocmask(SIG_BLOCK, &held, NULL);
+		sigaddset(held, ends[i]);
+	sigprocmask(SIG_BLOCK, held, NULL);
 }
 
 static void end_if_asked(void)
@@ -358,196 +593,142 @@ static void end_if_asked(void)
 			exit(128 + ends[i]);
 }
 
-static void attach_programs(const struct options *o, const char *folder)
+static void load(const char *path)
 {
-	const char *cgroup = o->cgroup ? o->cgroup : cgroup_root();
-	struct bpf_object *object;
+	LIBBPF_OPTS(bpf_object_open_opts, how,
+		    .kernel_log_level = getenv("DRWA_VERBOSE") ? 4 : 0);
 	struct bpf_program *program;
-	u64 cookie = netns_cookie();
-	struct bpf_link *link;
-	char path[512];
+	struct bpf_object *object;
+	u64 ours = netns();
 	u32 zero = 0;
-	int fd;
 
-	fd = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		die(WRONG, "--cgroup '%s': %s", cgroup, strerror(errno));
-	object = bpf_object__open(o->object);
+	atexit(clean_up);
+	if (mkdir(UNFINISHED, 0700))
+		die(FAILED, "%s: %s", UNFINISHED, strerror(errno));
+	object = bpf_object__open_file(path, &how);
 	if (!object)
-		die(FAILED, "%s: %s", o->object, strerror(errno));
+		die(FAILED, "%s: %s", path, strerror(errno));
+	/* libbpf knows these sections' names in some versions only. */
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
 	if (bpf_object__load(object))
 		die(CANNOT, "this kernel does not take the programs (%s); DRWA_VERBOSE=1 tells why",
 		    strerror(errno));
 	end_if_asked();
-	if (bpf_object__pin_maps(object, folder))
+	if (bpf_object__pin_maps(object, UNFINISHED) ||
+	    bpf_object__pin_programs(object, UNFINISHED))
 		die(FAILED, "cannot pin below %s: %s", BPFFS, strerror(errno));
 	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_netns"), &zero,
-				&cookie, BPF_ANY))
+				&ours, BPF_ANY))
 		die(FAILED, "cannot write to the map: %s", strerror(errno));
-	bpf_object__for_each_program(program, object) {
-		end_if_asked();
-		link = bpf_program__attach_cgroup(program, fd);
-		if (!link)
-			die(FAILED, "cannot attach to %s: %s", cgroup, strerror(errno));
-		snprintf(path, sizeof(path), "%s/%s", folder, bpf_program__name(program));
-		if (bpf_link__pin(link, path))
-			die(FAILED, "cannot pin below %s: %s", BPFFS, strerror(errno));
-	}
-	close(fd);
+	end_if_asked();
+	if (rename(UNFINISHED, PINS))
+		die(FAILED, "%s: %s", PINS, strerror(errno));
+	bpf_object__close(object);
 }
 
 static int attach(const struct options *o)
 {
+	struct drwa_dev *known, dev = { .priority = o->priority };
+	static struct devs devs;
+	sigset_t held;
+
 	refuse_second_governor(o->interface);
-	need_kernel();
+	dev.l2 = link_bytes(o->interface);
 	need_bpffs();
-	unpin_unfinished();
-	if (!access(PINS, F_OK)) {
+	begin_changes();
+	hold_signals(&held);
+	if (access(PINS, F_OK))
+		load(o->object);
+	else
 		same_netns();
-		set_dev(open_map("drwa_devs"), o);
-		return 0;
+	read_devs(&devs);
+	known = find_dev(&devs, o->ifindex);
+	if (known && known->priority != o->priority) {
+		forget(&devs, o->ifindex, known);
+		read_devs(&devs);
+		known = NULL;
 	}
-	snprintf(unfinished, sizeof(unfinished), "%s-%d", PINS, getpid());
-	hold_signals();
-	atexit(clean_up);
-	if (mkdir(unfinished, 0700))
-		die(FAILED, "%s: %s", unfinished, strerror(errno));
-	attach_programs(o, unfinished);
-	end_if_asked();
-	if (rename(unfinished, PINS))
-		die(FAILED, "%s: %s", PINS, strerror(errno));
-	snprintf(unfinished, sizeof(unfinished), "%s", PINS);
-	set_dev(open_map("drwa_devs"), o);
-	*unfinished = 0;
-	return 0;
+	if (known) {
+		known->l2 = dev.l2;
+		dev = *known;
+	} else {
+		dev.slot = free_slot(&devs);
+	}
+	if (!known || o->queue_given)
+		choose_queue(&devs, o->ifindex, &dev, o->queue);
+	if (!known || !is_attached(o->ifindex, &dev))
+		add_filters(&devs, o, &dev);
+	dev.lambda = o->lambda;
+	write_dev(&devs, o->ifindex, &dev);
+	return DONE;
+}
+
+static struct drwa_dev *need_dev(struct devs *devs, const struct options *o)
+{
+	struct drwa_dev *dev;
+
+	read_devs(devs);
+	dev = find_dev(devs, o->ifindex);
+	if (!dev)
+		die(FAILED, "%s is not governed: drwa-bpf attach --interface %s", o->interface,
+		    o->interface);
+	return dev;
 }
 
 static int set(const struct options *o)
 {
+	static struct devs devs;
+	struct drwa_dev *dev;
+
 	if (!o->lambda_given)
 		die(WRONG, "set needs --lambda");
 	if (o->lambda)
 		refuse_second_governor(o->interface);
+	begin_changes();
 	same_netns();
-	set_dev(open_map("drwa_devs"), o);
-	return 0;
+	dev = need_dev(&devs, o);
+	dev->lambda = o->lambda;
+	if (o->queue_given)
+		choose_queue(&devs, o->ifindex, dev, o->queue);
+	write_dev(&devs, o->ifindex, dev);
+	return DONE;
 }
 
-/* Connections that still have a clamp of ours, room for DRWA_SOCKS of them */
-static int clamped(int socks, struct drwa_sock *found)
+static int detach(const struct options *o)
 {
-	u64 keys[DRWA_SOCKS];
-	int i, n = 0, count = keys_of(socks, keys, sizeof(*keys), DRWA_SOCKS);
+	static struct devs devs;
+	int i;
 
-	for (i = 0; i < count; i++)
-		if (!bpf_map_lookup_elem(socks, &keys[i], &found[n]) && found[n].clamp)
-			n++;
-	return n;
-}
-
-static bool is_one_of(int fd, const struct drwa_sock *found, int n)
-{
-	struct sockaddr_in6 us = { 0 }, them = { 0 };
-	socklen_t size = sizeof(us), their_size = sizeof(them);
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)&them;
-	const void *address = &them.sin6_addr;
-	size_t length = sizeof(them.sin6_addr);
-
-	if (getsockname(fd, (struct sockaddr *)&us, &size) ||
-	    getpeername(fd, (struct sockaddr *)&them, &their_size))
-		return false;
-	if (them.sin6_family == AF_INET) {
-		address = &v4->sin_addr;
-		length = sizeof(v4->sin_addr);
+	begin_changes();
+	same_netns();
+	if (o->interface) {
+		forget(&devs, o->ifindex, need_dev(&devs, o));
+		read_devs(&devs);
+	} else {
+		read_devs(&devs);
+		for (i = 0; i < devs.n; i++)
+			forget(&devs, devs.ifindex[i], &devs.dev[i]);
+		devs.n = 0;
 	}
-	while (n--) {
-		/* Ports are at the same place in both families. */
-		if (found[n].family == them.sin6_family &&
-		    found[n].local_port == ntohs(us.sin6_port) &&
-		    found[n].remote_port >> 16 == them.sin6_port &&
-		    !memcmp(found[n].remote, address, length))
-			return true;
-	}
-	return false;
+	if (!devs.n)
+		unpin_all();
+	return DONE;
 }
 
-static void let_go_of_process(long pid, const struct drwa_sock *found, int n)
-{
-	int fd, none = DRWA_NO_CLAMP, process = syscall(SYS_pidfd_open, pid, 0);
-	struct dirent *each;
-	char path[64];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%ld/fd", pid);
-	dir = opendir(path);
-	while (process >= 0 && dir && (each = readdir(dir))) {
-		char target[16] = "";
-
-		if (readlinkat(dirfd(dir), each->d_name, target, sizeof(target) - 1) < 0 ||
-		    strncmp(target, "socket:", 7))
-			continue;
-		fd = syscall(SYS_pidfd_getfd, process, atoi(each->d_name), 0);
-		if (fd < 0)
-			continue;
-		if (is_one_of(fd, found, n))
-			setsockopt(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &none, sizeof(none));
-		close(fd);
-	}
-	if (dir)
-		closedir(dir);
-	if (process >= 0)
-		close(process);
-}
-
-/* A connection is let go with the segment that it sends after its round. One that is
- * silent is let go through its owner's file, or it would keep its clamp for good.
- */
-static void let_go(int socks)
-{
-	struct drwa_sock *found = calloc(DRWA_SOCKS, sizeof(*found));
-	struct dirent *each;
-	int n, i;
-	DIR *dir;
-
-	if (!found)
-		die(FAILED, "out of memory");
-	for (i = 0; (n = clamped(socks, found)) && i < 20; i++)
-		usleep(50000);
-	dir = n ? opendir("/proc") : NULL;
-	while (dir && (each = readdir(dir))) {
-		long pid = atol(each->d_name);
-
-		if (pid > 0)
-			let_go_of_process(pid, found, n);
-	}
-	if (dir)
-		closedir(dir);
-	free(found);
-}
-
-static int detach(void)
-{
-	struct drwa_dev off = { 0 };
-	u32 keys[DRWA_DEVS];
-	int devs, n;
-
-	unpin_unfinished();
-	devs = open_map("drwa_devs");
-	n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
-	while (n--)
-		bpf_map_update_elem(devs, &keys[n], &off, BPF_EXIST);
-	let_go(open_map("drwa_socks"));
-	/* Of a name that the next command takes away, if this one does not come that far */
-	snprintf(unfinished, sizeof(unfinished), "%s-%d", PINS, getpid());
-	if (rename(PINS, unfinished))
-		die(FAILED, "%s: %s", PINS, strerror(errno));
-	unpin(unfinished);
-	return 0;
-}
+/* --- Status --- */
 
 static double ms(u32 us)
 {
 	return us / 1e3;
+}
+
+static u32 now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
 }
 
 static u32 queue_us(const struct drwa *d)
@@ -555,13 +736,13 @@ static u32 queue_us(const struct drwa *d)
 	return d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
 }
 
-static void print_remote(const struct drwa_sock *s, char *text, size_t size)
+static void print_end(char *text, size_t size, const u32 *address, u16 port)
 {
-	char address[INET6_ADDRSTRLEN];
-	bool v4 = s->family == AF_INET;
+	bool v4 = !address[1] && !address[2] && !address[3];
+	char name[INET6_ADDRSTRLEN];
 
-	inet_ntop(s->family, s->remote, address, sizeof(address));
-	snprintf(text, size, v4 ? "%s:%u" : "[%s]:%u", address, ntohs(s->remote_port >> 16));
+	inet_ntop(v4 ? AF_INET : AF_INET6, address, name, sizeof(name));
+	snprintf(text, size, v4 ? "%s:%u" : "[%s]:%u", name, ntohs(port));
 }
 
 static void print_bins(const char *name, const __u64 *bins)
@@ -572,196 +753,401 @@ static void print_bins(const char *name, const __u64 *bins)
 	putchar(']');
 }
 
-static void print_devs(bool json)
+static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa_counts *c,
+		      bool json, const char *comma)
 {
-	int devs = open_map("drwa_devs"), stats = open_map("drwa_stats");
-	u32 keys[DRWA_DEVS];
-	int i, n = keys_of(devs, keys, sizeof(*keys), DRWA_DEVS);
+	char name[IF_NAMESIZE] = "(gone)";
+	bool attached = is_attached(ifindex, dev);
+
+	if_indextoname(ifindex, name);
+	if (!json) {
+		printf("%-16s %6.2f %6u %8llu %9llu %9llu %12llu %12llu %10llu %10llu%s\n", name,
+		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
+		       c->not_tcp, c->unknown, c->mptcp + c->is_signed,
+		       attached ? "" : "  no filters: attach again");
+		return;
+	}
+	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
+	       "\"queue\": %u, \"priority\": %u, \"flows\": %llu, \"rounds\": %llu, "
+	       "\"capped\": %llu, \"came_bytes\": %llu, \"ungoverned_bytes\": {\"not_tcp\": %llu, "
+	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu}",
+	       comma, name, ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
+	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
+	       c->mptcp, c->is_signed);
+	print_bins("delay_us_log2", c->delay_us);
+	print_bins("rtt_us_log2", c->rtt_us);
+	putchar('}');
+}
+
+static void print_devs(const struct devs *devs, const struct options *o)
+{
+	int i, fd = open_pin("drwa_counts");
 	const char *comma = "";
 
-	if (!json)
-		printf("%-16s %6s %6s %10s %10s\n", "interface", "lambda", "queue", "sockets",
-		       "rounds");
-	for (i = 0; i < n; i++) {
-		char name[IF_NAMESIZE] = "(gone)";
-		struct drwa_stats count = { 0 };
-		u32 key = keys[i];
-		struct drwa_dev dev;
+	if (!o->json)
+		printf("%-16s %6s %6s %8s %9s %9s %12s %12s %10s %10s\n", "interface", "lambda",
+		       "queue", "flows", "rounds", "capped", "bytes came", "no TCP", "unknown",
+		       "aside");
+	for (i = 0; i < devs->n; i++) {
+		struct drwa_counts counts;
 
-		if (!key || bpf_map_lookup_elem(devs, &key, &dev))
+		if (o->interface && devs->ifindex[i] != o->ifindex)
 			continue;
-		if_indextoname(key, name);
-		bpf_map_lookup_elem(stats, &key, &count);
-		if (!json) {
-			printf("%-16s %6.2f %6u %10llu %10llu\n", name, dev.lambda / 100.,
-			       dev.queue, count.sockets, count.rounds);
+		if (bpf_map_lookup_elem(fd, &devs->dev[i].slot, &counts))
 			continue;
-		}
-		printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"lambda\": %.2f, \"queue\": %u, "
-		       "\"sockets\": %llu, \"rounds\": %llu, \"clamps\": %llu, \"refused\": %llu",
-		       comma, name, key, dev.lambda / 100., dev.queue, count.sockets,
-		       count.rounds, count.clamps, count.refused);
-		print_bins("delay_us_log2", count.delay_us);
-		print_bins("rtt_us_log2", count.rtt_us);
-		putchar('}');
+		print_dev(devs->ifindex[i], &devs->dev[i], &counts, o->json, comma);
 		comma = ", ";
 	}
+	close(fd);
 }
 
-static void print_socks(bool json)
+/* Why it is not governed, or how it is */
+static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *dev)
 {
-	int socks = open_map("drwa_socks");
-	u64 keys[DRWA_SOCKS];
-	int i, n = keys_of(socks, keys, sizeof(*keys), DRWA_SOCKS);
+	static const char *const phases[] = { "start", "hold", "drain" };
+
+	if (!f->answered)
+		return "handshake";
+	if (f->aside == DRWA_MPTCP)
+		return "aside: MPTCP";
+	if (f->aside == DRWA_SIGNED)
+		return "aside: signed";
+	if (f->aside)
+		return "aside: unread options";
+	if (!dev || !dev->lambda)
+		return "off";
+	if (f->forwarded && !f->last_len && now_us() - f->opened_us > SILENT_US)
+		return "silent: idle, or offloaded";
+	if (!f->d.rtt_us)
+		return "no sample yet";
+	if (f->d.rival)
+		return "beside a rival";
+	return f->d.phase < 3 ? phases[f->d.phase] : "?";
+}
+
+static void print_flows(struct devs *devs, const struct options *o)
+{
+	struct drwa_key *keys = calloc(DRWA_FLOWS, sizeof(*keys));
+	int i, n, flows = open_pin("drwa_flows");
 	const char *comma = "";
 
-	if (!json)
-		printf("\n%-48s %10s %12s %9s %9s\n", "connection", "rate Mb/s", "window bytes",
-		       "queue ms", "RTT ms");
+	if (!keys)
+		die(FAILED, "out of memory");
+	n = keys_of(flows, keys, sizeof(*keys), DRWA_FLOWS);
+	if (!o->json)
+		printf("\n%-46s %-7s %10s %12s %9s %9s  %s\n", "connection", "ends", "rate Mb/s",
+		       "window bytes", "queue ms", "RTT ms", "state");
 	for (i = 0; i < n; i++) {
-		struct drwa_sock s;
-		char remote[64];
+		char remote[64], local[64];
+		struct drwa_flow f;
+		const char *state;
 
-		if (bpf_map_lookup_elem(socks, &keys[i], &s) || !s.d.rtt_us)
+		if (bpf_map_lookup_elem(flows, &keys[i], &f) || (f.fin_came && f.fin_sent) ||
+		    (o->interface && f.ifindex != o->ifindex))
 			continue;
-		print_remote(&s, remote, sizeof(remote));
-		printf(json ? "%s{\"remote\": \"%s\", \"local_port\": %u, \"rate_mbps\": %.3f, "
-			      "\"window_bytes\": %u, \"queue_ms\": %.3f, \"rtt_ms\": %.3f}" :
-			      "%s%-41s %6u %10.2f %12u %9.1f %9.1f\n",
-		       comma, remote, s.local_port, s.d.rate * 8 / 1048576., s.d.wnd,
-		       ms(queue_us(&s.d)), ms(s.d.rtt_us));
-		if (json)
-			comma = ", ";
+		state = state_of(&f, find_dev(devs, f.ifindex));
+		print_end(remote, sizeof(remote), keys[i].remote, keys[i].remote_port);
+		print_end(local, sizeof(local), keys[i].local, keys[i].local_port);
+		if (o->json)
+			printf("%s{\"remote\": \"%s\", \"local\": \"%s\", \"ifindex\": %u, "
+			       "\"forwarded\": %s, \"timestamps\": %s, \"scale\": %u, "
+			       "\"rate_mbps\": %.3f, \"window_bytes\": %u, \"queue_ms\": %.3f, "
+			       "\"rtt_ms\": %.3f, \"lan_rtt_ms\": %.3f, \"state\": \"%s\"}",
+			       comma, remote, local, f.ifindex, f.forwarded ? "true" : "false",
+			       f.ts ? "true" : "false", f.scale, f.d.rate * 8 / 1048576., f.d.wnd,
+			       ms(queue_us(&f.d)), ms(f.d.rtt_us), ms(f.lan_us), state);
+		else
+			printf("%-46s %-7s %10.2f %12u %9.1f %9.1f  %s\n", remote,
+			       f.forwarded ? "client" : "here", f.d.rate * 8 / 1048576., f.d.wnd,
+			       ms(queue_us(&f.d)), ms(f.d.rtt_us), state);
+		comma = ", ";
 	}
-}
-
-/* What the kernel made of a program, which its pinned link names */
-static bool program_info(const char *link_name, struct bpf_prog_info *info)
-{
-	struct bpf_link_info link = { 0 };
-	u32 link_size = sizeof(link), size = sizeof(*info);
-	int link_fd, fd, failed;
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", PINS, link_name);
-	link_fd = bpf_obj_get(path);
-	if (link_fd < 0)
-		return false;
-	failed = bpf_obj_get_info_by_fd(link_fd, &link, &link_size);
-	close(link_fd);
-	if (failed || link.type != BPF_LINK_TYPE_CGROUP)
-		return false;
-	fd = bpf_prog_get_fd_by_id(link.prog_id);
-	if (fd < 0)
-		return false;
-	memset(info, 0, sizeof(*info));
-	failed = bpf_obj_get_info_by_fd(fd, info, &size);
-	close(fd);
-	return !failed;
+	close(flows);
+	free(keys);
 }
 
 /* The kernel counts runs and their time while kernel.bpf_stats_enabled is 1. */
 static void print_programs(void)
 {
-	static const char *const names[] = {
-		"drwa_ingress", "drwa_sockops", "drwa_setsockopt", "drwa_release",
-	};
 	struct bpf_prog_info info;
 	const char *comma = "";
+	size_t i;
+	int fd;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!program_info(names[i], &info))
-			continue;
-		printf("%s{\"program\": \"%s\", \"verified_instructions\": %u, "
-		       "\"jited_bytes\": %u, \"runs\": %llu, \"run_ns\": %llu}",
-		       comma, names[i], info.verified_insns, info.jited_prog_len,
-		       info.run_cnt, info.run_time_ns);
-		comma = ", ";
+	for (i = 0; i < HOOKS; i++) {
+		fd = open_pin(hooks[i].program);
+		if (program_info(fd, &info)) {
+			printf("%s{\"program\": \"%s\", \"verified_instructions\": %u, "
+			       "\"jited_bytes\": %u, \"runs\": %llu, \"run_ns\": %llu}",
+			       comma, hooks[i].program, info.verified_insns, info.jited_prog_len,
+			       info.run_cnt, info.run_time_ns);
+			comma = ", ";
+		}
+		close(fd);
 	}
 }
 
-static int status(bool json)
+static int status(const struct options *o)
 {
-	if (json)
+	static struct devs devs;
+
+	same_netns();
+	if (o->interface)
+		need_dev(&devs, o);
+	else
+		read_devs(&devs);
+	if (o->json)
 		printf("{\"interfaces\": [");
-	print_devs(json);
-	if (json)
+	print_devs(&devs, o);
+	if (o->json)
 		printf("], \"connections\": [");
-	print_socks(json);
-	if (json) {
+	print_flows(&devs, o);
+	if (o->json) {
 		printf("], \"programs\": [");
 		print_programs();
 		puts("]}");
 	}
-	return 0;
+	return DONE;
+}
+
+/* --- Watch --- */
+
+static int in_child(int (*command)(const struct options *), const struct options *o)
+{
+	int how = FAILED;
+	sigset_t none;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return FAILED;
+	if (!pid) {
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		exit(command(o));
+	}
+	if (waitpid(pid, &how, 0) != pid || !WIFEXITED(how))
+		return FAILED;
+	return WEXITSTATUS(how);
+}
+
+/* What watch has attached to */
+struct watched {
+	u32 ifindex[DRWA_DEVS];
+	int n;
+};
+
+static int is_watched(const struct watched *w, u32 ifindex)
+{
+	int i;
+
+	for (i = 0; i < w->n; i++)
+		if (w->ifindex[i] == ifindex)
+			return i;
+	return -1;
+}
+
+/* With its filters, and read as its packets are now */
+static bool is_governed(const struct if_nameindex *each)
+{
+	static struct devs devs;
+	struct drwa_dev *dev;
+	bool governed;
+
+	if (access(PINS, F_OK))
+		return false;
+	read_devs(&devs);
+	dev = find_dev(&devs, each->if_index);
+	governed = dev && is_attached(each->if_index, dev) && dev->l2 == link_bytes(each->if_name);
+	close(devs.map);
+	return governed;
+}
+
+static int ask_governed(const struct options *o)
+{
+	const struct if_nameindex each = {
+		.if_index = o->ifindex,
+		.if_name = (char *)o->interface,
+	};
+
+	return !is_governed(&each);
+}
+
+static void take_up(struct watched *w, const struct options *o, const struct if_nameindex *each)
+{
+	struct options one = *o;
+	int i = is_watched(w, each->if_index);
+
+	one.interface = each->if_name;
+	one.ifindex = each->if_index;
+	if (i >= 0 && in_child(ask_governed, &one) == DONE)
+		return;
+	if (i < 0 && w->n == DRWA_DEVS)
+		return;
+	if (in_child(attach, &one) != DONE)
+		return;
+	printf("%s is governed\n", each->if_name);
+	if (i < 0)
+		w->ifindex[w->n++] = each->if_index;
+}
+
+static void let_go(struct watched *w, const struct options *o, int i)
+{
+	struct options one = *o;
+	char name[IF_NAMESIZE];
+
+	one.ifindex = w->ifindex[i];
+	one.interface = if_indextoname(one.ifindex, name);
+	if (one.interface && in_child(detach, &one) == DONE)
+		printf("%s is let go\n", name);
+	w->ifindex[i] = w->ifindex[--w->n];
+}
+
+static void look_around(struct watched *w, const struct options *o)
+{
+	struct if_nameindex *all = if_nameindex(), *each;
+	char name[IF_NAMESIZE];
+	int i;
+
+	/* One that was renamed is the pattern's no more; one that is gone has no name. */
+	for (i = w->n - 1; i >= 0; i--)
+		if (!if_indextoname(w->ifindex[i], name) || fnmatch(o->interface, name, 0))
+			let_go(w, o, i);
+	for (each = all; each && each->if_index; each++)
+		if (!fnmatch(o->interface, each->if_name, 0))
+			take_up(w, o, each);
+	if (all)
+		if_freenameindex(all);
+	fflush(stdout);
+}
+
+/* Interfaces, their filters and qdiscs: whoever changes those may have taken ours. */
+static int open_monitor(void)
+{
+	const struct sockaddr_nl groups = {
+		.nl_family = AF_NETLINK,
+		.nl_groups = RTMGRP_LINK | RTMGRP_TC,
+	};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&groups, sizeof(groups)))
+		die(CANNOT, "cannot follow the interfaces: %s", strerror(errno));
+	return fd;
+}
+
+static int watch(const struct options *o)
+{
+	struct pollfd wait[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	static struct watched w;
+	char message[16384];
+	sigset_t held;
+
+	wait[0].fd = open_monitor();
+	hold_signals(&held);
+	wait[1].fd = signalfd(-1, &held, SFD_CLOEXEC);
+	if (wait[1].fd < 0)
+		die(FAILED, "cannot wait for signals: %s", strerror(errno));
+	do {
+		look_around(&w, o);
+		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+			die(FAILED, "cannot wait: %s", strerror(errno));
+		/* What they say is looked up; some may have been lost. */
+		while (recv(wait[0].fd, message, sizeof(message), 0) > 0 || errno == ENOBUFS)
+			errno = 0;
+	} while (!wait[1].revents);
+	while (w.n)
+		let_go(&w, o, w.n - 1);
+	return DONE;
 }
 
 static const struct option long_options[] = {
 	{ "interface", required_argument, NULL, 'i' },
 	{ "lambda", required_argument, NULL, 'l' },
 	{ "queue", required_argument, NULL, 'q' },
-	{ "cgroup", required_argument, NULL, 'c' },
+	{ "priority", required_argument, NULL, 'p' },
 	{ "object", required_argument, NULL, 'o' },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ 0 }
 };
 
-int main(int argc, char **argv)
+static const struct {
+	const char *name;
+	int (*run)(const struct options *o);
+	bool needs_interface;
+} commands[] = {
+	{ "attach", attach, true },
+	{ "set", set, true },
+	{ "status", status, false },
+	{ "detach", detach, false },
+	{ "watch", watch, true },
+};
+
+#define COMMANDS	(sizeof(commands) / sizeof(*commands))
+
+static void parse_options(int argc, char **argv, struct options *o)
 {
-	struct options o = { .object = DRWA_OBJECT, .lambda = 125 };
-	const char *verb;
 	int option;
 
-	libbpf_set_print(quiet);
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "i:l:q:p:o:jhV", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
-			o.interface = optarg;
+			o->interface = optarg;
 			break;
 		case 'l':
-			o.lambda = parse_lambda(optarg);
-			o.lambda_given = true;
+			o->lambda = parse_lambda(optarg);
+			o->lambda_given = true;
 			break;
 		case 'q':
-			o.queue = parse_queue(optarg);
-			o.queue_given = true;
+			o->queue = parse_number("queue", optarg, 0, 0x7fffffff);
+			o->queue_given = true;
 			break;
-		case 'c':
-			o.cgroup = optarg;
+		case 'p':
+			o->priority = parse_number("priority", optarg, 1, 0xffff);
 			break;
 		case 'o':
-			o.object = optarg;
+			o->object = optarg;
 			break;
 		case 'j':
-			o.json = true;
+			o->json = true;
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			return 0;
+			exit(DONE);
+		case 'V':
+			puts("drwa-bpf " VERSION);
+			exit(DONE);
 		default:
-			return WRONG;
+			exit(WRONG);
 		}
 	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .object = DRWA_OBJECT, .lambda = 125, .priority = 1 };
+	const char *verb;
+	size_t i;
+
+	libbpf_set_print(say);
+	parse_options(argc, argv, &o);
 	verb = optind < argc ? argv[optind] : "";
-	if (argc - optind != 1 || (strcmp(verb, "attach") && strcmp(verb, "set") &&
-				   strcmp(verb, "status") && strcmp(verb, "detach"))) {
+	for (i = 0; i < COMMANDS; i++)
+		if (argc - optind == 1 && !strcmp(verb, commands[i].name))
+			break;
+	if (i == COMMANDS) {
 		fputs(usage, stderr);
 		return WRONG;
 	}
-	if (!strcmp(verb, "attach") || !strcmp(verb, "set")) {
-		if (!o.interface)
-			die(WRONG, "%s needs --interface", verb);
+	if (commands[i].needs_interface && !o.interface)
+		die(WRONG, "%s needs --interface", verb);
+	if (o.interface && commands[i].run != watch) {
 		o.ifindex = if_nametoindex(o.interface);
 		if (!o.ifindex)
 			die(WRONG, "--interface '%s': there is none", o.interface);
 	}
 	need_root();
-	if (!strcmp(verb, "attach"))
-		return attach(&o);
-	if (!strcmp(verb, "set"))
-		return set(&o);
-	if (!strcmp(verb, "status"))
-		return status(o.json);
-	return detach();
+	return commands[i].run(&o);
 }

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DRWA on a kernel without the series: binding of the law to BPF's hooks
+/* DRWA at an interface: binding of the law to the packets that cross it
  *
- *	cgroup_skb/ingress	samples: a segment's timestamps and its interface
- *	sockops			rounds, at the segments that are sent, and their
- *				effect, TCP_WINDOW_CLAMP
- *	cgroup/setsockopt	an application that sets SO_RCVBUF or its own clamp
- *				is left alone
- *	cgroup/sock_release	forgets a socket that its application closed
+ *	tc/ingress	samples, rounds
+ *	tc/egress	what was offered, and the window in the header
  *
- * A segment that is sent asks for the length of its options before it chooses the
- * window it offers, with the socket locked (tcp_established_options(), 5.10 on), so
- * that a new clamp holds for that very ACK.
+ * The window of what a phone sends is written there, whoever made the header: the
+ * phone's own TCP, or that of a client of its hotspot. Nothing else of a packet is
+ * changed, and none is dropped, held back or kept from filters behind.
  *
- * The programs need no kernel structure: UAPI alone, no BTF, and no function of
- * their own that is called, so that the oldest loaders take them. Sockets are known
- * by their address, since cgroup/setsockopt can tell no cookie; an entry goes when
- * the socket is closed or its connection ends, so the next one there begins anew.
+ * What was offered stays offered (RFC 9293, 3.8.6.2.1), so a lower target takes
+ * effect as data comes.
  *
- * One segment's samples and rounds of a connection may run on two CPUs. What
- * ingress leaves is a pair of words; a torn pair is a sample of two segments of
- * one burst.
+ * The programs keep within what Linux 4.14's verifier, helpers and maps are: no BTF,
+ * no calls, no loops, and no field of struct __sk_buff that came later. A branch of
+ * the parser doubles what the verifier sees, so it computes where it can.
+ *
+ * Segments of one connection may come and go on two CPUs. A field of struct
+ * drwa_flow is written on one of the two ways alone, and the other one may read what
+ * is a segment old. Only a SYN makes an entry, and only what is sent takes it away.
  */
 #include <stddef.h>
 #include <linux/types.h>
@@ -29,58 +27,64 @@
 #include <bpf/bpf_helpers.h>
 #endif
 
-/* All of the law is inlined, as drwa_start() has more arguments than BPF passes. */
-#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+/* All is inlined but what the kernel runs. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
 #include "tcp_drwa_core.c"
-#pragma clang attribute pop
 #pragma clang attribute pop
 
 #include "drwa.h"
 
 /* UAPI that Debian's headers for user space define beside libc's. */
-#define AF_INET			2
 #define ETH_P_IP		0x0800
+#define ETH_P_IPV6		0x86dd
 #define IPPROTO_TCP		6
-#define SOL_SOCKET		1
+#define TC_ACT_UNSPEC		(-1)
+
 #define TCPOPT_EOL		0
 #define TCPOPT_NOP		1
+#define TCPOPT_MSS		2
+#define TCPOPT_WINDOW		3
 #define TCPOPT_TIMESTAMP	8
+#define TCPOPT_MD5SIG		19
+#define TCPOPT_AO		29
 #define TCPOPT_MPTCP		30
-#define ENOSPC			28
-#define SO_RCVBUF		8
-#define SO_RCVBUFFORCE		33
-#define TCP_WINDOW_CLAMP	10
 
-/* Less than 64 KiB, as Linux offers by default. Android's buffers would have it offer
- * megabytes before anything is known, and that cannot be taken back.
+#define TCPHDR_FIN		0x01
+#define TCPHDR_SYN		0x02
+#define TCPHDR_RST		0x04
+#define TCPHDR_PSH		0x08
+#define TCPHDR_ACK		0x10
+#define TCPHDR_URG		0x20
+
+/* RFC 9293, 3.7.1: what a full segment has where nobody says anything; and the least
+ * that Linux takes.
  */
-#define DRWA_INIT_BYTES		0xffff
-
-/* So many common segments: what the route makes of them is not told before the SYN. */
-#define DRWA_INIT_SEGMENTS	44
-
-/* That of buffers of 16 to 32 MB, as Android's are; smaller ones have a lower one. */
-#define DRWA_WSCALE		9
-
-/* RFC 9293, 3.7.1: what a full segment has where nobody says anything. */
 #define DRWA_MSS_DEFAULT	536
+#define DRWA_MSS_MIN		88
 
-/* How long an ACK may wait: two jiffies, which is the least that a kernel takes, where
- * there are a hundred a second; and what it has by default, TCP_DELACK_MAX.
+/* RFC 7323, 2.3 */
+#define DRWA_SCALE_MAX		14
+
+/* What timestamps take of each segment, with two NOPs */
+#define DRWA_TS_BYTES		12
+
+/* Options of a SYN are ten at most on the systems that are known, NOPs included. */
+#define DRWA_OPTIONS		12
+
+/* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
+#define DRWA_LAN_SHIFT		3
+
+/* Of TCP over IPv6 with timestamps. What is no more than that, ACKs and pings, fills no
+ * queue, whatever part it is of a slow link's bytes.
  */
-#define DRWA_DELACK_SOON_US	20000
-#define DRWA_DELACK_US		200000
+#define DRWA_HEADER_BYTES	72
 
-/* FIN, SYN, PSH, URG: the segment may be what was left over. */
-#define DRWA_REMNANT		0x2b
-
-#define USEC_PER_MSEC		1000
 #define NSEC_PER_USEC		1000
-#define NSEC_PER_MSEC		1000000
+#define USEC_PER_MSEC		1000
 
 #ifndef DRWA_PROG
-#define DRWA_PROG(name, hook)	SEC(hook) int name
+#define DRWA_PROG(name)	SEC("tc/" #name) int drwa_ ## name
 #define DRWA_MAP(name, kind, id, what, entries)			\
 	struct {						\
 		__uint(type, BPF_MAP_TYPE_ ## kind);		\
@@ -88,666 +92,654 @@
 		__type(key, id);				\
 		__type(value, what);				\
 	} name SEC(".maps")
+
+/* Whose interfaces the numbers are, by inode: their owner asks for that. */
+DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
 #endif
 
 DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
-DRWA_MAP(drwa_queues, LRU_HASH, u64, struct drwa_queue, DRWA_DEVS);
-DRWA_MAP(drwa_stats, LRU_HASH, u32, struct drwa_stats, DRWA_DEVS);
-DRWA_MAP(drwa_socks, LRU_HASH, u64, struct drwa_sock, DRWA_SOCKS);
+DRWA_MAP(drwa_queues, ARRAY, u32, struct drwa_queue, DRWA_DEVS);
+DRWA_MAP(drwa_counts, ARRAY, u32, struct drwa_counts, DRWA_DEVS);
+DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
 
-#ifdef DRWA_NETNS
-/* Interfaces are those of one name space, where a machine may have several. */
-DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
-
-static __always_inline bool ours(struct bpf_sock_ops *ops)
-{
-	u32 zero = 0;
-	u64 *cookie = bpf_map_lookup_elem(&drwa_netns, &zero);
-
-	return cookie && *cookie == bpf_get_netns_cookie(ops);
-}
-#else
-static __always_inline bool ours(struct bpf_sock_ops *ops)
-{
-	return true;
-}
-#endif
-
-/* Zeroes, which a new entry begins with: they have no room on the stack. */
-union drwa_none {
-	struct drwa_queue	queue;
-	struct drwa_sock	sock;
-	struct drwa_stats	stats;
+struct ipv4 {
+	u8	version_words;
+	u8	tos;
+	__be16	len;
+	__be16	id;
+	__be16	fragment;
+	u8	ttl;
+	u8	protocol;
+	__be16	check;
+	__be32	from;
+	__be32	to;
 };
 
-DRWA_MAP(drwa_none, ARRAY, u32, union drwa_none, 1);
-
-/* The entry of a key, made if there is none */
-static __always_inline void *entry(const void *where, const void *key)
-{
-	void *map = (void *)where, *found = bpf_map_lookup_elem(map, key), *none;
-	u32 zero = 0;
-
-	if (found)
-		return found;
-	none = bpf_map_lookup_elem(&drwa_none, &zero);
-	if (none)
-		bpf_map_update_elem(map, key, none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(map, key);
-}
-
-static __always_inline struct drwa_queue *queue_of(u32 ifindex, const struct drwa_dev *dev)
-{
-	u64 id = dev->queue ? dev->queue : 1ULL << 32 | ifindex;
-
-	return entry(&drwa_queues, &id);
-}
-
-static __always_inline struct drwa_stats *stats_of(u32 ifindex)
-{
-	return entry(&drwa_stats, &ifindex);
-}
+struct ipv6 {
+	__be32	flow;
+	__be16	len;
+	u8	next;
+	u8	hops;
+	__be32	from[4];
+	__be32	to[4];
+};
 
 /* Timestamps behind two NOPs, as senders align them (RFC 7323, appendix A) */
-struct ts_option {
-	__be32	head;
-	__be32	val;
-	__be32	ecr;
-};
-
 #define TS_HEAD	bpf_htonl(0x0101080a)
 #define TS_LEN	10
 
-/* Options of a header that has timestamps: four of one byte, and MSS, window scale,
- * SACK permitted, and SACK or another one
- */
-#define OPTIONS_MAX	8
+struct tcp {
+	__be16	from;
+	__be16	to;
+	__be32	seq;
+	__be32	ack;
+	u8	words;
+	u8	flags;
+	__be16	window;
+	__be16	check;
+	__be16	urgent;
+	__be32	ts_head;
+	__be32	ts_val;
+	__be32	ts_ecr;
+};
 
-/* The timestamps of a segment whose options are from @at to @end */
-static __always_inline bool load_ts(struct __sk_buff *skb, u32 at, u32 end,
-				    struct ts_option *ts)
+#define TCP_BYTES	offsetof(struct tcp, ts_head)
+
+/* A segment, with what the options say that matters here */
+struct segment {
+	struct drwa_key	key;
+	struct tcp	tcp;
+	u32		at;	/* of the TCP header in the packet */
+	u32		len;	/* payload, bytes */
+	u32		now_us;
+	u32		tsval;
+	u32		tsecr;
+	u32		mss;
+	u32		scale;
+	u8		ts;
+	u8		scales;
+	u8		aside;
+};
+
+/* 1 if equal, else 0, without a branch; below 2^32 */
+static u64 same(u64 a, u64 b)
 {
-	u8 option[2];
-	int i;
+	u64 differ = a ^ b;
 
-	if (!bpf_skb_load_bytes(skb, at, ts, sizeof(*ts)) && ts->head == TS_HEAD)
-		return true;
-	for (i = 0; i < OPTIONS_MAX && at + TS_LEN <= end; i++) {
-		if (bpf_skb_load_bytes(skb, at, option, sizeof(option)))
-			return false;
-		if (option[0] == TCPOPT_TIMESTAMP)
-			return option[1] == TS_LEN &&
-			       !bpf_skb_load_bytes(skb, at + 2, &ts->val, 2 * sizeof(ts->val));
-		if (option[0] == TCPOPT_EOL)
-			return false;
-		at += option[0] == TCPOPT_NOP ? 1 : option[1];
-	}
-	return false;
+	asm volatile("" : "+r"(differ));
+	return (differ - 1) >> 63;
 }
 
-/* The segment's TCP header in the packet, or 0 */
-static __always_inline u32 tcp_offset(struct __sk_buff *skb)
+/* @a if @which is 1, @b if it is 0 */
+static u64 choose(u64 which, u64 a, u64 b)
 {
-	u8 first;
+	u64 mask = -which;
 
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		if (bpf_skb_load_bytes(skb, 0, &first, 1))
-			return 0;
-		return (first & 15) * 4;
-	}
-	/* Next header; options of IPv6 are nothing that data comes with. */
-	if (bpf_skb_load_bytes(skb, 6, &first, 1) || first != IPPROTO_TCP)
-		return 0;
-	return 40;
+	asm volatile("" : "+r"(mask));
+	return b ^ ((a ^ b) & mask);
 }
 
-/* As tcp_measure_rcv_mss() has it: two alike are full ones, unless they are short
- * and something ended there.
- */
-static __always_inline void measure_mss(struct drwa_sock *s, u32 len, u32 mss, u8 flags)
+static u32 load32(const u8 *bytes)
 {
-	if (mss >= s->mss ||
-	    (len == s->last_len && (len >= DRWA_MSS_DEFAULT || !(flags & DRWA_REMNANT))))
-		s->mss = mss;
-	s->last_len = len;
+	return bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3];
 }
 
-/* The least of each */
-static __always_inline void keep_least(struct drwa_sample *least, u32 rtt_us, u32 owd_us)
+/* Options from @at to @end */
+static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
 {
-	if (!least->rtt_us || (s32)(owd_us - least->owd_us) < 0)
-		least->owd_us = owd_us;
-	if (!least->rtt_us || rtt_us < least->rtt_us)
-		least->rtt_us = rtt_us;
-}
-
-/* Was the round over at @at_us, with the samples until then? One that nothing governs is. */
-static __always_inline bool round_over(const struct drwa_sock *s, const struct drwa_queue *queue,
-				       u32 at_us)
-{
-	struct drwa d = s->d;
-
-	if (!d.rtt_us || !queue)
-		return d.rtt_us;
-	if (s->least.rtt_us)
-		drwa_sample(&d, s->least.rtt_us, s->least.owd_us);
-	return drwa_due(&d, &queue->link, at_us);
-}
-
-/* Data comes, after a while: what came before is whole, and a round of it is no part of a
- * burst. The next segment that is sent ends it.
- *
- * Where rcv_nxt stood still, data waits behind a hole that is not counted yet.
- */
-static __always_inline void next_delivery(struct drwa_sock *s, struct bpf_sock *sk,
-					  const struct drwa_queue *queue, u32 now_us)
-{
-	struct bpf_tcp_sock *tp;
-	u32 rcv_nxt;
-
-	if (now_us - s->came_us < DRWA_TICK_US)
-		return;
-	tp = bpf_tcp_sock(sk);
-	if (!tp)
-		return;
-	rcv_nxt = tp->rcv_nxt;
-	if (!s->over && rcv_nxt != s->rcv_nxt && round_over(s, queue, s->came_us)) {
-		s->over_us = s->came_us;
-		s->over_nxt = rcv_nxt;
-		s->over = 1;
-	}
-	s->rcv_nxt = rcv_nxt;
-	s->came_us = now_us;
-}
-
-static __always_inline void sample(struct __sk_buff *skb, struct bpf_sock *sk,
-				   struct drwa_sock *s, struct drwa_queue *queue)
-{
-	u32 offset = tcp_offset(skb), len, tsecr, rtt_us, owd_us;
-	u64 now_ns = bpf_ktime_get_ns();
-	struct ts_option ts;
-	u8 words_flags[2];
-
-	if (!offset || bpf_skb_load_bytes(skb, offset + 12, words_flags, sizeof(words_flags)))
-		return;
-	len = skb->len - offset - (words_flags[0] >> 4) * 4;
-	if ((s32)len <= 0)
-		return;
-	s->ifindex = skb->ifindex;
-	next_delivery(s, sk, queue, now_ns / NSEC_PER_USEC);
-	if (queue && !s->aside)
-		drwa_heard(&queue->link, now_ns / NSEC_PER_USEC);
-	measure_mss(s, len, skb->gso_segs > 1 ? skb->gso_size : len, words_flags[1]);
-	s->no_clock = !load_ts(skb, offset + 20, offset + (words_flags[0] >> 4) * 4, &ts);
-	if (s->no_clock)
-		return;
-	tsecr = bpf_ntohl(ts.ecr);
-	if (tsecr == s->tsecr)
-		return;
-	s->tsecr = tsecr;
-	/* As tcp_rcv_rtt_measure_ts(): a shorter one may have waited for its writer. */
-	if (len < s->mss)
-		return;
-	rtt_us = ((u32)(now_ns / NSEC_PER_MSEC) + s->ts_ms - tsecr) * USEC_PER_MSEC;
-	owd_us = (u32)(now_ns / NSEC_PER_USEC) - bpf_ntohl(ts.val) * USEC_PER_MSEC;
-	if ((s32)rtt_us <= 0)
-		return;
-	keep_least(s->over ? &s->next : &s->least, rtt_us, owd_us);
-}
-
-/* Whosever the packet is, it was in the queue.
- *
- * Return: the queue, or NULL where nothing is governed.
- */
-static __always_inline struct drwa_queue *count_came(u32 ifindex, u32 bytes)
-{
-	struct drwa_dev *dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
-	struct drwa_queue *queue;
-	struct drwa_stats *stats;
-
-	if (!dev || !dev->lambda)
-		return NULL;
-	stats = stats_of(ifindex);
-	queue = queue_of(ifindex, dev);
-	if (!stats || !queue)
-		return NULL;
-	__sync_fetch_and_add(&stats->came, bytes);
-	if (stats->came > queue->came)
-		queue->came = stats->came;
-	return queue;
-}
-
-DRWA_PROG(drwa_ingress, "cgroup_skb/ingress")(struct __sk_buff *skb)
-{
-	struct bpf_sock *sk = skb->sk;
-	struct drwa_queue *queue;
-	struct drwa_sock *s;
-	u64 key;
-
-	queue = count_came(skb->ifindex, skb->len);
-	if (!sk)
-		return 1;
-	sk = bpf_sk_fullsock(sk);
-	if (!sk || sk->protocol != IPPROTO_TCP)
-		return 1;
-	key = (unsigned long)sk;
-	s = bpf_map_lookup_elem(&drwa_socks, &key);
-	if (!s)
-		return 1;
-	if (s->ready)
-		sample(skb, sk, s, queue);
-	else
-		s->ifindex = skb->ifindex;
-	return 1;
-}
-
-/* The handshake met no queue of its own connection: the best base there is. */
-static __always_inline void connected(struct bpf_sock_ops *ops, struct drwa_sock *s)
-{
-	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC, srtt_us = ops->srtt_us >> 3;
-	u8 opt[10] = {}, mptcp[24] = {};
-	u32 tsval, tsecr;
-	int found;
-
-	/* A subflow's window belongs to the connection. */
-	mptcp[0] = TCPOPT_MPTCP;
-	found = bpf_load_hdr_opt(ops, mptcp, sizeof(mptcp), 0);
-	if (found > 0 || found == -ENOSPC)
-		s->aside = 1;
-
-	opt[0] = TCPOPT_TIMESTAMP;
-	if (!srtt_us || bpf_load_hdr_opt(ops, opt, sizeof(opt), 0) != sizeof(opt))
-		return;
-	tsval = opt[2] << 24 | opt[3] << 16 | opt[4] << 8 | opt[5];
-	tsecr = opt[6] << 24 | opt[7] << 16 | opt[8] << 8 | opt[9];
-	/* Our segment left that long ago and said tsecr. */
-	s->ts_ms = tsecr - (u32)((bpf_ktime_get_ns() / NSEC_PER_USEC - srtt_us) / USEC_PER_MSEC);
-	s->tsecr = tsecr;
-	s->least.rtt_us = srtt_us;
-	s->least.owd_us = now_us - tsval * USEC_PER_MSEC;
-	s->came_us = now_us;
-	s->rcv_nxt = ops->rcv_nxt;
-	s->mss = DRWA_MSS_DEFAULT;
-	s->ready = 1;
-}
-
-static __always_inline void established(struct bpf_sock_ops *ops, u64 key)
-{
-	struct drwa_sock *s = bpf_map_lookup_elem(&drwa_socks, &key);
-	u32 remote_ip4;
-
-	/* Of an earlier connection, whose socket had this address */
-	if (s && s->family)
-		bpf_map_delete_elem(&drwa_socks, &key);
-	s = entry(&drwa_socks, &key);
-	if (!s)
-		return;
-	s->family = ops->family;
-	s->remote[0] = READ_ONCE(ops->remote_ip6[0]);
-	s->remote[1] = READ_ONCE(ops->remote_ip6[1]);
-	s->remote[2] = READ_ONCE(ops->remote_ip6[2]);
-	s->remote[3] = READ_ONCE(ops->remote_ip6[3]);
-	/* No choice between two places in the context, which the verifier refuses */
-	remote_ip4 = READ_ONCE(ops->remote_ip4);
-	if (s->family == AF_INET)
-		s->remote[0] = remote_ip4;
-	s->remote_port = ops->remote_port;
-	s->local_port = ops->local_port;
-	connected(ops, s);
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags |
-				  BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
-				  BPF_SOCK_OPS_STATE_CB_FLAG);
-}
-
-/* The bin of @us; no branches, each of which the verifier would follow both ways */
-static __always_inline u32 bin(u32 us)
-{
-	u64 above;
-	u32 bin = 0;
+	u64 kind, ts_at = 0, mss_at = 0, scale_at = 0, is_signed = 0, mptcp = 0;
+	u8 option[2], value[8];
 	int i;
 
 #pragma unroll
-	for (i = 0; i < DRWA_BINS - 1; i++) {
-		above = us >> (DRWA_BIN_SHIFT + i);
-		asm volatile("" : "+r"(above));
-		bin += -above >> 63;
+	for (i = 0; i < DRWA_OPTIONS; i++) {
+		if (at + sizeof(option) > end ||
+		    bpf_skb_load_bytes(skb, at, option, sizeof(option)))
+			break;
+		kind = option[0];
+		if (kind == TCPOPT_EOL) {
+			at = end;
+			break;
+		}
+		ts_at = choose(same(kind, TCPOPT_TIMESTAMP) & same(option[1], TS_LEN), at + 2,
+			       ts_at);
+		mss_at = choose(same(kind, TCPOPT_MSS), at + 2, mss_at);
+		scale_at = choose(same(kind, TCPOPT_WINDOW), at + 2, scale_at);
+		is_signed |= same(kind, TCPOPT_MD5SIG) | same(kind, TCPOPT_AO);
+		mptcp |= same(kind, TCPOPT_MPTCP);
+		at += choose(same(kind, TCPOPT_NOP), 1, option[1]);
 	}
-	return bin;
-}
-
-static __always_inline void count_round(struct drwa_stats *stats, const struct drwa *d,
-					bool first, bool sampled)
-{
-	u32 q_us = d->rtt_us > d->path_us ? d->rtt_us - d->path_us : 0;
-	u32 i;
-
-	if (first)
-		__sync_fetch_and_add(&stats->sockets, 1);
-	__sync_fetch_and_add(&stats->rounds, 1);
-	if (!sampled)
-		return;
-	i = bin(q_us);
-	if (i < DRWA_BINS)
-		__sync_fetch_and_add(&stats->delay_us[i], 1);
-	i = bin(d->path_us);
-	if (i < DRWA_BINS)
-		__sync_fetch_and_add(&stats->rtt_us[i], 1);
-}
-
-/* What a header could not carry would be rounded up, and so be more than the clamp. */
-static __always_inline u32 up_to_scale(u32 wnd)
-{
-	return (wnd + (1 << DRWA_WSCALE) - 1) & -(1 << DRWA_WSCALE);
-}
-
-static __always_inline void align(struct drwa_sock *s)
-{
-	s->d.wnd = up_to_scale(s->d.wnd);
-}
-
-static __always_inline void take_sample(struct bpf_sock_ops *ops, struct drwa_sock *s)
-{
-	u32 rtt_us = s->least.rtt_us, owd_us = s->least.owd_us, ifindex = s->ifindex;
-	struct drwa_queue *queue;
-	struct drwa_dev *dev;
-
-	if (!rtt_us)
-		return;
-	if (s->d.rtt_us) {
-		s->least.rtt_us = 0;
-		drwa_sample(&s->d, rtt_us, owd_us);
-		return;
+	if (ts_at && !bpf_skb_load_bytes(skb, ts_at, value, sizeof(value))) {
+		s->ts = 1;
+		s->tsval = load32(value);
+		s->tsecr = load32(value + 4);
 	}
-	/* The first one waits for the interface to be known. */
-	if (!ifindex)
-		return;
-	s->least.rtt_us = 0;
-	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
-	if (!dev || !dev->lambda)
-		return;
-	queue = queue_of(ifindex, dev);
-	if (queue)
-		drwa_start(&s->d, &queue->link, s->came_us, ops->rcv_nxt, rtt_us, owd_us,
-			   true);
-	align(s);
+	if (mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
+		s->mss = value[0] << 8 | value[1];
+	if (scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1)) {
+		s->scales = 1;
+		s->scale = min(value[0], DRWA_SCALE_MAX);
+	}
+	if (is_signed)
+		s->aside = DRWA_SIGNED;
+	else if (mptcp)
+		s->aside = DRWA_MPTCP;
+	else if (at + 1 < end)
+		s->aside = DRWA_UNREAD;
 }
 
-/* Ends the round if it was over at @over_us, or if nothing governs it. Did it? */
-static __always_inline bool end_round(struct bpf_sock_ops *ops, struct drwa_sock *s,
-				      u32 over_us, u32 rcv_nxt)
+/* TCP's header and options, of a packet that @out says where it goes
+ *
+ * Return: false if there is none that is whole.
+ */
+static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 {
-	bool first = !s->d.lambda, sampled = s->d.samples;
-	struct drwa_queue *queue = NULL;
-	u32 ifindex = s->ifindex;
-	struct drwa_stats *stats;
-	struct drwa_dev *dev;
+	u32 bytes, header;
 
-	if (!s->d.rtt_us)
+	__builtin_memset(s, 0, sizeof(*s));
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct ipv4 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP ||
+		    (ip.fragment & bpf_htons(0x3fff)))
+			return false;
+		header = (ip.version_words & 15) * 4;
+		bytes = bpf_ntohs(ip.len) - header;
+		/* Longer than the field can say (BIG TCP) */
+		if (!ip.len)
+			bytes = skb->len - l2 - header;
+		s->at = l2 + header;
+		s->key.remote[0] = out ? ip.to : ip.from;
+		s->key.local[0] = out ? ip.from : ip.to;
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.next != IPPROTO_TCP)
+			return false;
+		bytes = bpf_ntohs(ip.len);
+		if (!ip.len)
+			bytes = skb->len - l2 - sizeof(ip);
+		s->at = l2 + sizeof(ip);
+		__builtin_memcpy(s->key.remote, out ? ip.to : ip.from, sizeof(ip.to));
+		__builtin_memcpy(s->key.local, out ? ip.from : ip.to, sizeof(ip.to));
+	} else {
 		return false;
-	dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
-	if (dev && dev->lambda)
-		queue = queue_of(ifindex, dev);
-	if (queue && !drwa_due(&s->d, &queue->link, over_us))
-		return false;
-	/* Without the sender's clock nothing would ever move the cap. */
-	if (!queue || (!sampled && s->no_clock)) {
-		drwa_reset(&s->d, DRWA_LAW_DELAY);
-		return true;
 	}
-	s->d.lambda = dev->lambda;
-	drwa_round(&s->d, &queue->link, over_us, rcv_nxt, s->mss);
-	if (drwa_count_due(&s->d, &queue->link, over_us))
-		drwa_count(&queue->link, over_us, s->d.rtt_us, queue->came, 0);
-	align(s);
-	stats = stats_of(ifindex);
-	if (stats)
-		count_round(stats, &s->d, first, sampled);
+	if (bpf_skb_load_bytes(skb, s->at, &s->tcp, sizeof(s->tcp))) {
+		if (bpf_skb_load_bytes(skb, s->at, &s->tcp, TCP_BYTES))
+			return false;
+		s->tcp.ts_head = 0;
+	}
+	s->key.remote_port = out ? s->tcp.to : s->tcp.from;
+	s->key.local_port = out ? s->tcp.from : s->tcp.to;
+	header = (s->tcp.words >> 4) * 4;
+	s->len = bytes - header;
+	if (header < TCP_BYTES || (s32)s->len < 0 || s->at + bytes > skb->len)
+		return false;
+	s->now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
+	if (!(s->tcp.flags & TCPHDR_SYN) && header >= sizeof(s->tcp) && s->tcp.ts_head == TS_HEAD) {
+		s->ts = 1;
+		s->tsval = bpf_ntohl(s->tcp.ts_val);
+		s->tsecr = bpf_ntohl(s->tcp.ts_ecr);
+	} else if (header > TCP_BYTES) {
+		parse_options(skb, s, s->at + TCP_BYTES, s->at + header);
+	}
 	return true;
 }
 
-static __always_inline int set_clamp(struct bpf_sock_ops *ops, int clamp)
+static void count(u64 *counter, u64 n)
 {
-	return bpf_setsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &clamp, sizeof(clamp));
+	__sync_fetch_and_add(counter, n);
 }
 
-static __always_inline void set_delack(struct bpf_sock_ops *ops, int us)
+static u32 beyond_headers(u32 bytes)
 {
-	bpf_setsockopt(ops, IPPROTO_TCP, TCP_BPF_DELACK_MAX, &us, sizeof(us));
+	return bytes - min(bytes, DRWA_HEADER_BYTES);
 }
 
-/* Its entry made way for another one's: nothing is known of it any more. */
-static __always_inline void let_go(struct bpf_sock_ops *ops)
+static u32 bin(u32 us)
 {
-	set_clamp(ops, DRWA_NO_CLAMP);
-	set_delack(ops, DRWA_DELACK_US);
-	bpf_sock_ops_cb_flags_set(ops, ops->bpf_sock_ops_cb_flags &
-				  ~(BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG |
-				    BPF_SOCK_OPS_STATE_CB_FLAG));
+	return min(fls(us >> DRWA_BIN_SHIFT), DRWA_BINS - 1);
 }
 
-/* Is each segment to be answered? Senders take the pace of a start from that (HyStart, RFC
- * 9406), and the kernel does it while rcv_ssthresh grows, by two bytes for each that comes,
- * to what the buffer has room for. A clamp below that would end it, so it keeps room for
- * one byte during a start; later what more ACKs release would wait in the queue. Where
- * that cannot be, an ACK waits no longer than it has to.
- */
-static __always_inline bool answer_each(struct bpf_sock_ops *ops, struct drwa_sock *s,
-					u64 ssthresh)
+static void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
 {
-	bool each = s->d.wnd && s->d.phase == DRWA_START && ssthresh < s->own_clamp;
+	u32 i;
 
-	if (each != s->each) {
-		s->each = each;
-		set_delack(ops, each ? DRWA_DELACK_SOON_US : DRWA_DELACK_US);
-	}
-	return each;
-}
-
-/* Follows what is offered, since no hook tells it: @wnd, or what was offered before and
- * has not come. The first one's is @ssthresh, what the handshake offered and what that
- * may have grown by.
- *
- * Return: what the last segment offered.
- */
-static __always_inline u32 follow_offer(struct bpf_sock_ops *ops, struct drwa_sock *s,
-					u64 ssthresh, u32 wnd)
-{
-	u32 last = s->offered, left, rcv_nxt = ops->rcv_nxt;
-
-	if (!s->clamp) {
-		last = min_t(u64, ssthresh, s->own_clamp);
-		s->edge = rcv_nxt + last;
-	}
-	left = s->edge - rcv_nxt;
-	s->offered = (s32)left > (s32)wnd ? up_to_scale(left) : wnd;
-	s->edge = rcv_nxt + s->offered;
-	return last;
-}
-
-/* Auto-tuning sets the clamp anew when the buffer grows: look at every segment.
- * 5.15 does not tell the clamp, and each call takes back what the window grew by since
- * the last segment.
- */
-static __always_inline void apply(struct bpf_sock_ops *ops, struct drwa_sock *s, bool ended,
-				  bool tells_clamp)
-{
-	u64 ssthresh = DRWA_INIT_BYTES + 2 * READ_ONCE(ops->bytes_received);
-	struct drwa_stats *stats;
-	u32 ifindex = s->ifindex;
-	int wnd = s->d.wnd, val = 0;
-	bool each, room = false;
-
-	if (tells_clamp && wnd) {
-		if (bpf_getsockopt(ops, IPPROTO_TCP, TCP_WINDOW_CLAMP, &val, sizeof(val)))
-			val = 0;
-		if ((u32)val != s->clamp)
-			s->own_clamp = val;
-	}
-	each = answer_each(ops, s, ssthresh);
-	if (!wnd) {
-		if (!s->clamp)
-			return;
-		val = DRWA_NO_CLAMP;
-		s->clamp = 0;
-	} else {
-		if (!tells_clamp) {
-			if (!ended)
-				return;
-		} else {
-			/* Raised, it has rcv_ssthresh be what was offered last. */
-			room = follow_offer(ops, s, ssthresh, wnd) <= (u32)wnd && each;
-			if (val == wnd && !room)
-				return;
-		}
-		val = wnd;
-		s->clamp = wnd + room;
-	}
-	stats = stats_of(ifindex);
-	if (stats)
-		__sync_fetch_and_add(&stats->clamps, 1);
-	if (set_clamp(ops, val) && stats)
-		__sync_fetch_and_add(&stats->refused, 1);
-	/* Lowered first, or rcv_ssthresh would be there already. */
-	if (room)
-		set_clamp(ops, wnd + 1);
-}
-
-static __always_inline void send(struct bpf_sock_ops *ops, struct drwa_sock *s,
-				 bool tells_clamp)
-{
-	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
-	u32 over_us = s->came_us, rcv_nxt = ops->rcv_nxt;
-	bool over = false;
-
-	if (!s->ready)
+	count(&counts->rounds, 1);
+	if (!sampled)
 		return;
-	if (!s->aside) {
-		take_sample(ops, s);
-		if (s->over) {
-			over_us = s->over_us;
-			rcv_nxt = s->over_nxt;
-		}
-		/* Or nothing more came with the last data. */
-		if (s->over || (now_us - over_us >= DRWA_TICK_US && rcv_nxt != s->rcv_nxt))
-			over = end_round(ops, s, over_us, rcv_nxt);
-		if (s->over) {
-			s->least = s->next;
-			s->next.rtt_us = 0;
-			s->over = 0;
-		}
-	} else if (s->d.rtt_us) {
-		drwa_reset(&s->d, DRWA_LAW_DELAY);
-	}
-	apply(ops, s, over, tells_clamp);
+	i = bin(d->rtt_us - min(d->path_us, d->rtt_us));
+	if (i < DRWA_BINS)
+		count(&counts->delay_us[i], 1);
+	i = bin(d->path_us);
+	if (i < DRWA_BINS)
+		count(&counts->rtt_us[i], 1);
 }
 
-/* What an application makes of them with TCP_MAXSEG is told, below the default. */
-static __always_inline u32 init_segments(struct bpf_sock_ops *ops)
-{
-	u32 mss = ops->mss_cache + sizeof(struct ts_option);
+/* --- What comes --- */
 
-	return ops->mss_cache && mss < DRWA_MSS_DEFAULT ? DRWA_INIT_BYTES / mss :
-							  DRWA_INIT_SEGMENTS;
+/* As tcp_measure_rcv_mss() has it: two alike are full ones, unless they are short and
+ * something ended there.
+ */
+static void measure_segment(struct drwa_flow *f, u32 len, u8 flags)
+{
+	bool remnant = flags & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_PSH | TCPHDR_URG);
+
+	if (len >= f->segment)
+		f->segment = min(len, f->mss);
+	else if (len == f->last_len && (len >= DRWA_MSS_DEFAULT || !remnant))
+		f->segment = len;
+	f->last_len = len;
 }
 
-static __always_inline int sockops(struct bpf_sock_ops *ops, bool tells_clamp)
+/* When the echoed timestamp was first sent; marks that it passed over go.
+ *
+ * Return: the RTT, 0: not known.
+ */
+static u32 echoed_us(struct drwa_flow *f, const struct segment *s)
 {
-	struct bpf_sock *sk = ops->sk;
-	struct drwa_sock *s;
-	u64 key = (unsigned long)sk;
-	struct drwa_dev *unknown;
-	u32 zero = 0;
+	u32 rtt_us = 0;
+	u8 i = f->echoed;
+	int n;
 
-	/* Of a connection that is being accepted there is no socket yet. */
-	if (ops->op == BPF_SOCK_OPS_RWND_INIT) {
-		s = bpf_map_lookup_elem(&drwa_socks, &key);
-		unknown = bpf_map_lookup_elem(&drwa_devs, &zero);
-		if (!(s && s->aside) && unknown && unknown->lambda && ours(ops))
-			ops->reply = init_segments(ops);
-		return 1;
-	}
-	if (!sk)
-		return 1;
-	switch (ops->op) {
-	case BPF_SOCK_OPS_TCP_CONNECT_CB:
-		if (ours(ops))
-			entry(&drwa_socks, &key);
-		break;
-	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
-	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		if (ours(ops))
-			established(ops, key);
-		break;
-	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
-		/* tcp_current_mss() asks too, and nothing is sent. */
-		if (ops->args[0] == BPF_WRITE_HDR_TCP_CURRENT_MSS)
+#pragma unroll
+	for (n = 0; n < 4; n++) {
+		struct drwa_mark *mark = &f->marks[i & (DRWA_MARKS - 1)];
+
+		if (i == f->marked || (s32)(mark->tsval - s->tsecr) > 0)
 			break;
-		s = bpf_map_lookup_elem(&drwa_socks, &key);
-		if (s)
-			send(ops, s, tells_clamp);
-		else
-			let_go(ops);
-		break;
-	case BPF_SOCK_OPS_STATE_CB:
-		if (ops->args[1] == BPF_TCP_CLOSE)
-			bpf_map_delete_elem(&drwa_socks, &key);
-		break;
+		if (mark->tsval == s->tsecr)
+			rtt_us = s->now_us - mark->at_us;
+		i++;
 	}
-	return 1;
+	f->echoed = i;
+	return rtt_us;
 }
 
-#ifdef DRWA_NO_GETSOCKOPT
-#define DRWA_TELLS_CLAMP	false
-#else
-#define DRWA_TELLS_CLAMP	true
-#endif
-
-DRWA_PROG(drwa_sockops, "sockops")(struct bpf_sock_ops *ops)
+/* As tcp_rcv_rtt_measure(): the time that a window's worth of data takes */
+static u32 window_came_us(struct drwa_flow *f, const struct segment *s)
 {
-	return sockops(ops, DRWA_TELLS_CLAMP);
+	u32 us = 0;
+
+	if (f->window_us) {
+		if ((s32)(f->next - f->window_seq) < 0)
+			return 0;
+		us = s->now_us - f->window_us;
+	}
+	f->window_seq = f->edge;
+	f->window_us = s->now_us | 1;
+	return us;
 }
 
-DRWA_PROG(drwa_setsockopt, "cgroup/setsockopt")(struct bpf_sockopt *ctx)
+/* The SYN was answered. The handshake met no queue of its own connection: its RTT gives the
+ * best base there is.
+ *
+ * Return: that RTT, 0: none.
+ */
+static u32 answer(struct drwa_flow *f, const struct segment *s)
 {
-	struct bpf_sock *sk = ctx->sk;
-	struct drwa_sock *s;
-	bool clamp;
-	u64 key;
+	bool syn = s->tcp.flags & TCPHDR_SYN;
 
-	/* The kernel is to take what the application gave, not the copy that it made for
-	 * us: that has one page at most, and a rule set of iptables more.
-	 */
-	ctx->optlen = 0;
-	if (!sk || sk->protocol != IPPROTO_TCP)
-		return 1;
-	clamp = ctx->level == IPPROTO_TCP && ctx->optname == TCP_WINDOW_CLAMP;
-	if (!clamp && (ctx->level != SOL_SOCKET ||
-		       (ctx->optname != SO_RCVBUF && ctx->optname != SO_RCVBUFFORCE)))
-		return 1;
-	key = (unsigned long)sk;
-	s = entry(&drwa_socks, &key);
-	if (!s)
-		return 1;
-	s->aside = 1;
-	/* The application's comes in place of ours, and is not to be taken away. */
-	if (clamp)
-		s->clamp = 0;
-	return 1;
+	/* Of the SYN that was seen; some send data with it. */
+	if (!(s->tcp.flags & TCPHDR_ACK) || syn == f->passive ||
+	    bpf_ntohl(s->tcp.ack) - f->opened_seq - 1 > U16_MAX)
+		return 0;
+	if (syn) {
+		if (!f->scales || !s->scales)
+			f->scale = 0;
+		if (f->ts && !s->ts) {
+			f->ts = 0;
+			f->mss += DRWA_TS_BYTES;
+		}
+		/* A subflow is one if both ends say so. */
+		if (s->aside || f->aside == DRWA_MPTCP)
+			f->aside = s->aside;
+		f->next = bpf_ntohl(s->tcp.seq) + 1;
+		f->hole = f->next;
+		f->acked = f->next;
+		f->edge += f->next;
+	}
+	f->answered = 1;
+	return s->now_us - f->opened_us;
 }
 
-DRWA_PROG(drwa_release, "cgroup/sock_release")(struct bpf_sock *sk)
+static u32 sample_us(struct drwa_flow *f, const struct segment *s)
 {
-	u64 key = (unsigned long)sk;
-	struct drwa_sock *s = bpf_map_lookup_elem(&drwa_socks, &key);
+	u32 us;
 
-	/* What became a connection ends as one. */
-	if (s && !s->family)
-		bpf_map_delete_elem(&drwa_socks, &key);
-	return 1;
+	if (!s->ts)
+		return window_came_us(f, s);
+	f->window_us = 0;
+	if (s->tsecr == f->tsecr)
+		return 0;
+	f->tsecr = s->tsecr;
+	us = echoed_us(f, s);
+	/* As tcp_rcv_rtt_measure_ts(): a shorter one may have waited for its writer. */
+	if (!us || s->len < f->segment)
+		return 0;
+	return us + f->lan_us;
+}
+
+/* Is it new, and no more than was offered? What comes behind a hole has come: to wait for
+ * the ACK of the rest, which a client's is on its way for long, would be to wait for ever.
+ */
+static bool deliver(struct drwa_flow *f, const struct segment *s)
+{
+	u32 seq = bpf_ntohl(s->tcp.seq), end = seq + s->len, acked = READ_ONCE(f->acked);
+
+	if ((s32)(acked - f->next) > 0)
+		f->next = acked;
+	if ((s->tcp.flags & TCPHDR_RST) && seq == f->next)
+		f->fin_came = 1;
+	if ((s32)(end - f->next) < 0 || (s32)(end - READ_ONCE(f->edge)) > 0)
+		return false;
+	if ((s32)(seq - f->next) > 0)
+		f->hole = end;
+	if (s->tcp.flags & TCPHDR_FIN)
+		f->fin_came = 1;
+	if (end == f->next)
+		return false;
+	f->next = end;
+	/* An ACK of what came late, or behind a hole, would have waited for what came before. */
+	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
+		f->lan_seq = end;
+		f->lan_sent_us = s->now_us;
+		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
+	}
+	return true;
+}
+
+/* What the header cannot carry would be rounded up at every segment. */
+static void align(struct drwa_flow *f)
+{
+	u32 unit = 1 << (f->scale & 15);
+
+	f->d.wnd = (f->d.wnd + unit - 1) & -unit;
+}
+
+/* A sender that stops sending timestamps is a new one. */
+static void take_sample(struct drwa_flow *f, const struct segment *s, u32 rtt_us)
+{
+	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
+
+	if (f->d.rtt_us && (s->ts || !f->d.clock)) {
+		drwa_sample(&f->d, rtt_us, owd_us);
+		return;
+	}
+	drwa_reset(&f->d, DRWA_LAW_DELAY);
+	drwa_start(&f->d, s->now_us, f->next, rtt_us, owd_us, s->ts);
+	align(f);
+}
+
+/* The first count has only those to come to compare with: what was before says nothing. */
+static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
+{
+	if (!queue->link.counted_us) {
+		queue->link.all = queue->came;
+		queue->link.sent = queue->sent;
+	}
+	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
+}
+
+static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+		      struct drwa_counts *counts, const struct segment *s)
+{
+	bool sampled = f->d.samples;
+
+	if (!f->d.lambda)
+		count(&counts->flows, 1);
+	f->d.lambda = dev->lambda;
+	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
+	if (drwa_count_due(&f->d, &queue->link, s->now_us))
+		count_link(queue, s->now_us, f->d.rtt_us);
+	align(f);
+	count_round(counts, &f->d, sampled);
+}
+
+static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u32 len)
+{
+	if (f->aside == DRWA_MPTCP)
+		count(&counts->mptcp, len);
+	else
+		count(&counts->is_signed, len);
+}
+
+static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
+		 struct drwa_counts *counts, const struct segment *s)
+{
+	u32 rtt_us = 0;
+	bool delivered;
+
+	if (!f->answered) {
+		rtt_us = answer(f, s);
+		if (!f->answered)
+			return;
+	}
+	f->came_us = s->now_us;
+	if (f->aside) {
+		count_aside(counts, f, s->len);
+		return;
+	}
+	delivered = deliver(f, s);
+	if (s->len)
+		measure_segment(f, s->len, s->tcp.flags);
+	if (!rtt_us && s->len)
+		rtt_us = sample_us(f, s);
+	if (!dev->lambda) {
+		if (f->d.rtt_us)
+			drwa_reset(&f->d, DRWA_LAW_DELAY);
+		return;
+	}
+	if (rtt_us)
+		take_sample(f, s, rtt_us);
+	if (!s->len)
+		return;
+	drwa_heard(&queue->link, s->now_us);
+	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
+		end_round(f, dev, queue, counts, s);
+}
+
+/* --- What is sent --- */
+
+/* A SYN, or a SYN ACK */
+static void open(struct __sk_buff *skb, const struct segment *s)
+{
+	u32 window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	/* Before 4.18, what a map is given comes from the stack. */
+	struct drwa_flow none, *f;
+
+	/* Its padding, too */
+	__builtin_memset(&none, 0, sizeof(none));
+	if (bpf_map_update_elem(&drwa_flows, &s->key, &none, BPF_ANY))
+		return;
+	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
+	if (!f)
+		return;
+	f->opened_us = s->now_us;
+	f->opened_seq = bpf_ntohl(s->tcp.seq);
+	f->ifindex = skb->ifindex;
+	f->forwarded = !!skb->ingress_ifindex;
+	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
+	if (s->ts)
+		f->mss -= DRWA_TS_BYTES;
+	f->segment = min(f->mss, DRWA_MSS_DEFAULT);
+	f->scale = s->scale;
+	f->scales = s->scales;
+	f->ts = s->ts;
+	f->aside = s->aside;
+	f->edge = window;
+	if (s->tcp.flags & TCPHDR_ACK) {
+		f->passive = 1;
+		f->next = acked;
+		f->hole = acked;
+		f->acked = acked;
+		f->edge += acked;
+	}
+}
+
+/* The mean of the way to the client and back, for the sender waits for all of it: a least one
+ * would leave out what a busy Wi-Fi adds.
+ */
+static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
+{
+	u32 us, sent = READ_ONCE(f->lan_sent);
+
+	if (sent == f->lan_done || (s32)(acked - f->lan_seq) < 0)
+		return;
+	us = s->now_us - f->lan_sent_us;
+	WRITE_ONCE(f->lan_done, sent);
+	if (!f->forwarded)
+		return;
+	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
+}
+
+/* Sixteen of an RTT, if timestamps tick that often */
+static void mark(struct drwa_flow *f, const struct segment *s)
+{
+	u8 i = f->marked;
+	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
+	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
+
+	if (!s->ts || s->tsval == f->tsval)
+		return;
+	f->tsval = s->tsval;
+	if ((u8)(i - READ_ONCE(f->echoed)) >= DRWA_MARKS ||
+	    s->now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
+		return;
+	next->tsval = s->tsval;
+	next->at_us = s->now_us;
+	WRITE_ONCE(f->marked, i + 1);
+}
+
+/* Writes the window of @units, and its checksum. Did it? */
+static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
+{
+	__be16 window = bpf_htons(units);
+
+	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp.window,
+				    window, sizeof(window)) &&
+	       !bpf_skb_store_bytes(skb, s->at + offsetof(struct tcp, window), &window,
+				    sizeof(window), 0);
+}
+
+/* The window as it is, or as the law has it, but nothing less than what was offered. */
+static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		  struct drwa_counts *counts, bool governed)
+{
+	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
+
+	if (governed && cap) {
+		if ((s32)left > (s32)cap)
+			cap = left;
+		cap = (cap + (1 << scale) - 1) >> scale;
+		if (cap < units && write_window(skb, s, cap)) {
+			units = cap;
+			count(&counts->capped, 1);
+		}
+	}
+	if ((s32)((units << scale) - left) > 0)
+		f->edge = acked + (units << scale);
+}
+
+static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
+		 const struct drwa_dev *dev, struct drwa_counts *counts)
+{
+	u32 acked = bpf_ntohl(s->tcp.ack);
+
+	if ((s32)(acked - f->acked) > 0)
+		WRITE_ONCE(f->acked, acked);
+	measure_lan(f, s, acked);
+	mark(f, s);
+	offer(skb, f, s, counts, dev->lambda);
+}
+
+/* Whose packet it is */
+struct place {
+	struct drwa_dev		*dev;
+	struct drwa_counts	*counts;
+	struct drwa_queue	*queue;
+};
+
+/* Return: false if nobody attached to its interface. */
+static bool find(const struct __sk_buff *skb, struct place *p)
+{
+	u32 ifindex = skb->ifindex, slot;
+
+	p->dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
+	if (!p->dev)
+		return false;
+	slot = p->dev->slot;
+	p->counts = bpf_map_lookup_elem(&drwa_counts, &slot);
+	slot = p->dev->queue;
+	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
+	return p->counts && p->queue;
+}
+
+#pragma clang attribute pop
+
+/* --- What the kernel runs --- */
+
+DRWA_PROG(ingress)(struct __sk_buff *skb)
+{
+	struct drwa_flow *f;
+	struct segment s;
+	struct place p;
+	u32 bytes;
+
+	if (!find(skb, &p))
+		return TC_ACT_UNSPEC;
+	/* Whosever the packet is, it was in the queue. */
+	bytes = skb->len - p.dev->l2;
+	count(&p.counts->came, beyond_headers(bytes));
+	if (p.counts->came > p.queue->came)
+		p.queue->came = p.counts->came;
+	if (!parse(skb, p.dev->l2, &s, false)) {
+		count(&p.counts->not_tcp, bytes);
+		return TC_ACT_UNSPEC;
+	}
+	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	if (f)
+		came(f, p.dev, p.queue, p.counts, &s);
+	else if (s.len)
+		count(&p.counts->unknown, s.len);
+	return TC_ACT_UNSPEC;
+}
+
+DRWA_PROG(egress)(struct __sk_buff *skb)
+{
+	struct drwa_flow *f;
+	struct segment s;
+	struct place p;
+
+	if (!find(skb, &p))
+		return TC_ACT_UNSPEC;
+	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
+	if (p.counts->sent > p.queue->sent)
+		p.queue->sent = p.counts->sent;
+	if (!parse(skb, p.dev->l2, &s, true))
+		return TC_ACT_UNSPEC;
+	if (s.tcp.flags & TCPHDR_SYN) {
+		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
+			open(skb, &s);
+		return TC_ACT_UNSPEC;
+	}
+	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	if (!f)
+		return TC_ACT_UNSPEC;
+	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	    (f->answered || f->passive) && !f->aside)
+		sent(skb, f, &s, p.dev, p.counts);
+	if (s.tcp.flags & TCPHDR_FIN)
+		f->fin_sent = 1;
+	/* The last ACK, or there is none to come */
+	if ((s.tcp.flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
+		bpf_map_delete_elem(&drwa_flows, &s.key);
+	return TC_ACT_UNSPEC;
 }
 
 #ifndef LICENSE
 #define LICENSE(name)	char _license[] SEC("license") = name
 #endif
-
 LICENSE("GPL");

@@ -8,130 +8,179 @@
 
 #include <linux/tcp_drwa.h>
 
+/* Interfaces at a time; a phone has a dozen, VPNs included. */
+#define DRWA_DEVS	64
+
+/* Connections at a time; the least recently used makes way for another one. */
+#define DRWA_FLOWS	4096
+
 /* Histograms as in /proc/net/tcp_drwa: below 2^10 us, below 2^11 us, and so on */
 #define DRWA_BIN_SHIFT	10
 #define DRWA_BINS	14
 
-/* Governed interfaces at a time; a phone has a dozen, 464xlat's and VPNs included. */
-#define DRWA_DEVS	64
-
-/* Connections at a time; the least recently used makes way for another one. */
-#define DRWA_SOCKS	4096
-
-/* More than any window: the clamp of a connection that is let go */
-#define DRWA_NO_CLAMP		(1 << 30)
+/* RTT samples that may be under way at a time, a power of two */
+#define DRWA_MARKS	16
 
 /**
  * struct drwa_dev - what the owner wants of an interface, by ifindex
  * @lambda:	hundredths, 100..1000; 0 or no entry: not governed
- * @queue:	interfaces with the same number share a queue; 0: one of its own
- *
- * The entry of ifindex 0 is for connections whose interface is not known yet, in
- * their handshake: if its lambda is not 0, they offer 64 KiB at most until data has
- * come.
+ * @number:	queue as the owner's user numbers it; 0: one of its own
+ * @slot:	its place in drwa_counts
+ * @queue:	its queue's place in drwa_queues
+ * @l2:		length of its link layer's header, bytes
+ * @priority:	of the filters
+ * @clsact:	its qdisc was made for them
  */
 struct drwa_dev {
 	__u32	lambda;
+	__u32	number;
+	__u32	slot;
 	__u32	queue;
+	__u32	l2;
+	__u16	priority;
+	__u16	clsact;
 };
 
 /**
- * struct drwa_queue - what connections through a queue share, by id
- * @came:	bytes that came to sockets over that of its interfaces which brought most:
- *		of stacked ones, the lowest has what the others have unpacked
+ * struct drwa_queue - what connections through a queue share
+ * @came:	bytes beyond headers that came over that of its interfaces which brought
+ *		most: what comes through a tunnel came over another one before
+ * @sent:	such bytes that were sent, likewise
  * @link:	the law's
- *
- * Ids are those of struct drwa_dev, or 2^32 and the ifindex.
  */
 struct drwa_queue {
 	__u64			came;
+	__u64			sent;
 	struct drwa_link	link;
 };
 
 /**
- * struct drwa_sample - the least of some samples
- * @rtt_us:	RTT, 0: there was none
- * @owd_us:	one-way delay, any offset
- */
-struct drwa_sample {
-	__u32	rtt_us;
-	__u32	owd_us;
-};
-
-/**
- * struct drwa_sock - a connection, by the address of its socket in the kernel
- * @d:		the law's state
- * @ifindex:	interface that data, or the SYN ACK, last came from, 0: none yet
- * @least:	samples since the last segment sent that the law has not seen
- * @next:	of these, those after the round that is over
- * @tsecr:	echo of the last sample, which one RTT has just once
- * @ts_ms:	our own timestamps minus the clock, ms
- * @mss:	what a full segment of the sender's is, bytes
- * @came_us:	local clock when data last came after a while, us
- * @rcv_nxt:	next byte expected ahead of that
- * @over_us:	local clock at the end of the round that is over, us
- * @over_nxt:	next byte expected there
- * @last_len:	payload of the last segment or GRO's train, bytes
- * @clamp:	window clamp that was set here, bytes, 0: none
- * @own_clamp:	that of the kernel, which is what the buffer has room for, bytes
- * @edge:	byte up to which the last segment sent offered, at most
- * @offered:	window that it offered, at most
- * @remote:	the other end's address, as bpf_sock_ops has it; IPv4 in the first word
- * @remote_port: its port, network byte order
- * @local_port:	ours, host byte order
- * @family:	AF_INET or AF_INET6
- * @ready:	its handshake was seen, with timestamps
- * @over:	the round is over, but no segment was sent since
- * @aside:	its application chose its buffer or clamp itself, or it is MPTCP's
- * @no_clock:	the last segment with data had no timestamps
- * @each:	each segment is to be acknowledged
- */
-struct drwa_sock {
-	struct drwa	d;
-	__u32		ifindex;
-	struct drwa_sample least;
-	struct drwa_sample next;
-	__u32		tsecr;
-	__u32		ts_ms;
-	__u32		mss;
-	__u32		came_us;
-	__u32		rcv_nxt;
-	__u32		over_us;
-	__u32		over_nxt;
-	__u32		last_len;
-	__u32		clamp;
-	__u32		own_clamp;
-	__u32		edge;
-	__u32		offered;
-	__u32		remote[4];
-	__u32		remote_port;
-	__u32		local_port;
-	__u8		family;
-	__u8		ready;
-	__u8		aside;
-	__u8		no_clock;
-	__u8		over;
-	__u8		each;
-};
-
-/**
- * struct drwa_stats - counters of an interface, by ifindex
- * @came:	bytes of all packets that came over it to sockets while it was governed
- * @sockets:	connections that became governed
+ * struct drwa_counts - counters of an interface
+ * @came:	bytes beyond headers that came, whosever they are
+ * @sent:	such bytes that were sent
+ * @not_tcp:	bytes of packets that came and have no TCP, are fragments, or have options of IPv6
+ * @unknown:	those of TCP's data of no connection whose SYN was seen: it began before the
+ *		programs came, or is over
+ * @mptcp:	those of MPTCP, whose window belongs to more than one connection
+ * @is_signed:	those whose header is signed (TCP-MD5, TCP-AO)
+ * @flows:	connections that became governed
  * @rounds:	rounds of the law
- * @clamps:	windows that were set
- * @refused:	of these, those that the kernel refused
- * @delay_us:	queueing delay of the rounds that had an RTT
- * @rtt_us:	their RTT without it
+ * @capped:	segments that offered less
+ * @delay_us:	rounds by queueing delay
+ * @rtt_us:	rounds by RTT without it
  */
-struct drwa_stats {
+struct drwa_counts {
 	__u64	came;
-	__u64	sockets;
+	__u64	sent;
+	__u64	not_tcp;
+	__u64	unknown;
+	__u64	mptcp;
+	__u64	is_signed;
+	__u64	flows;
 	__u64	rounds;
-	__u64	clamps;
-	__u64	refused;
+	__u64	capped;
 	__u64	delay_us[DRWA_BINS];
 	__u64	rtt_us[DRWA_BINS];
+};
+
+/* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
+ * first word
+ */
+struct drwa_key {
+	__u32	remote[4];
+	__u32	local[4];
+	__u16	remote_port;
+	__u16	local_port;
+};
+
+/* When a timestamp went up, and which */
+struct drwa_mark {
+	__u32	tsval;
+	__u32	at_us;
+};
+
+enum drwa_aside {
+	DRWA_GOVERNED,
+	DRWA_MPTCP,
+	DRWA_SIGNED,
+	DRWA_UNREAD,	/* more options than the programs read */
+};
+
+/**
+ * struct drwa_flow - a connection
+ *
+ * Written where segments come, but for the first values:
+ * @d:		the law's state
+ * @next:	end of what came
+ * @hole:	something before this was missing when what ends there came
+ * @tsecr:	echo of the last sample, which one RTT has just once
+ * @segment:	what a full segment of the sender's is, bytes
+ * @last_len:	payload of the last segment or GRO's train, bytes
+ * @came_us:	local clock when a segment last came, us
+ * @window_seq:	without timestamps: a window has come once this has
+ * @window_us:	when it began to
+ * @lan_seq:	forwarded: byte whose ACK by the client is awaited
+ * @lan_sent_us: when that passed
+ * @lan_sent:	count of such
+ * @echoed:	marks that were echoed or passed over
+ * @answered:	both ends' SYN were seen
+ * @fin_came:	the sender's FIN, or RST, was seen
+ *
+ * Written where segments are sent:
+ * @acked:	highest acknowledged byte
+ * @edge:	byte up to which was offered; after a SYN its window alone
+ * @opened_us:	local clock when the SYN, or the SYN ACK, was sent, us
+ * @opened_seq:	its sequence number
+ * @tsval:	timestamp last sent
+ * @lan_us:	RTT between here and the client, us
+ * @ifindex:	interface
+ * @mss:	what a full segment is by our offer, bytes
+ * @scale:	window scale of what is sent
+ * @scales:	our SYN had that option
+ * @ts:		it had timestamps, and so had the other end's
+ * @passive:	the other end began
+ * @marked:	marks that were made
+ * @lan_done:	count of lan_sent whose ACK was seen
+ * @forwarded:	the connection ends on a client
+ * @fin_sent:	our FIN was seen
+ * @aside:	enum drwa_aside
+ * @marks:	of timestamps sent
+ */
+struct drwa_flow {
+	struct drwa	d;
+	__u32		next;
+	__u32		hole;
+	__u32		tsecr;
+	__u32		segment;
+	__u32		last_len;
+	__u32		came_us;
+	__u32		window_seq;
+	__u32		window_us;
+	__u32		lan_seq;
+	__u32		lan_sent_us;
+	__u8		lan_sent;
+	__u8		echoed;
+	__u8		answered;
+	__u8		fin_came;
+
+	__u32		acked;
+	__u32		edge;
+	__u32		opened_us;
+	__u32		opened_seq;
+	__u32		tsval;
+	__u32		lan_us;
+	__u32		ifindex;
+	__u16		mss;
+	__u8		scale;
+	__u8		scales;
+	__u8		ts;
+	__u8		passive;
+	__u8		marked;
+	__u8		lan_done;
+	__u8		forwarded;
+	__u8		fin_sent;
+	__u8		aside;
+	struct drwa_mark marks[DRWA_MARKS];
 };
 
 #endif

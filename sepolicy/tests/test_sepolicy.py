@@ -45,14 +45,8 @@ def test_small_platform_passes() -> None:
         ("allow priv_app netd:netlink_route_socket nlmsg_write;", "priv_app can change qdiscs"),
         ("allow priv_app netd_service:service_manager find;", "priv_app can find netd"),
         ("allow priv_app drwa_service:service_manager find;", "priv_app can find the service"),
-        (
-            "allow shell fs_bpf_netd_readonly:file write;",
-            "shell can open the map of targets for writing",
-        ),
-        (
-            "allow netd fs_bpf_netd_readonly:file write;",
-            "netd can open the map of targets for writing",
-        ),
+        ("allow shell fs_bpf_net_shared:file write;", "shell can open the maps for writing"),
+        ("allow shell fs_bpf_net_shared:file read;", "shell can open the programs"),
         ("allow untrusted_app bpfloader:bpf map_write;", "untrusted_app can write maps"),
         ("set_prop(untrusted_app, drwa_prop)", "untrusted_app can set the kill switch"),
         ("get_prop(priv_app, drwa_prop)", "priv_app can read the kill switch"),

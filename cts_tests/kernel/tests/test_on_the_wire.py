@@ -18,18 +18,11 @@ pytestmark = pytest.mark.guest
 KERNEL_TESTS = Path(__file__).resolve().parents[1]
 MODULE = "drwa_test"
 
-# How each form without the series comes. The loader of sockets' programs wants an interface, and
-# the tests make theirs.
-ATTACH = {
-    "drwa-bpf": """\
-mount -t cgroup2 none /sys/fs/cgroup
-./drwa-bpf attach --interface lo --lambda 0 --object ./drwa.bpf.o
-""",
-    "drwa-tc": """\
+# How the programs come; governors.py attaches them to the tests' interfaces.
+ATTACH = """\
 mount -t bpf bpf /sys/fs/bpf
 export DRWA_TC_LOADER='./drwa-bpf --object ./drwa.bpf.o'
-""",
-}
+"""
 
 # The name of each test that did not pass, and what it said
 Report = dict[str, str]
@@ -50,7 +43,7 @@ def names() -> Iterator[str]:
 NAMES = list(names())
 
 
-def run(line: str, flavour: str, programs: str = "") -> Report:
+def run(line: str, flavour: str) -> Report:
     """What became of each test in a guest, "" for those that passed."""
     try:
         kernel = kernels.find(line, flavour)
@@ -63,9 +56,9 @@ def run(line: str, flavour: str, programs: str = "") -> Report:
         f"'{sys.executable}' -B -m pytest {options} --color=no --tb=short {MODULE}.py || :\n"
     )
     files = [KERNEL_TESTS / f"{name}.py" for name in (MODULE, "governors", "tun_peer")]
-    if programs:
-        files += [kernels.bpf(programs) / name for name in ("drwa-bpf", "drwa.bpf.o")]
-        script = ATTACH[programs] + script
+    if flavour == "bpf":
+        files += [kernels.bpf() / name for name in ("drwa-bpf", "drwa.bpf.o")]
+        script = ATTACH + script
     folder = guest.run_script(script, kernel, kernels.agent(), files)
     said = (folder / "console").read_text(errors="replace")
     assert (folder / "report.xml").exists(), said
@@ -79,10 +72,7 @@ def run(line: str, flavour: str, programs: str = "") -> Report:
     return results
 
 
-OTHERS = (
-    "6.1 drwa",
-    *(f"{line} bpf {form}" for form in ATTACH for line in ("6.12", "6.1")),
-)
+OTHERS = ("6.1 drwa", "6.12 bpf", "6.1 bpf")
 
 
 @pytest.fixture(

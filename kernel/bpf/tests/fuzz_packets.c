@@ -6,7 +6,7 @@
  * Of each packet: it is let through, as long as it was, and no byte of it is another one
  * but for the window and the checksum of a TCP segment that is sent. The window is lower
  * then, the checksum tells the same of the rest, and no right edge moves back, by a
- * reader of packets of its own. What a connection may offer is known, since all that it
+ * reader of packets of its own. Off, nothing is learned. What a connection may offer is known, since all that it
  * sent is. Ends with 1, and the packet, where that is not so.
  */
 #include <arpa/inet.h>
@@ -527,7 +527,15 @@ static void force_window(int flows, const struct drwa_key *key)
 	bpf_map_update_elem(flows, key, &f, BPF_EXIST);
 }
 
-static void run(int fd, u64 n, int way, u8 *packet, size_t bytes, bool on)
+/* What the law knows of a connection goes when something comes while it is off. */
+static bool forgot(int flows, const struct known *k)
+{
+	struct drwa_flow f;
+
+	return !k->answered || k->aside || bpf_map_lookup_elem(flows, &k->key, &f) || !f.d.rtt_us;
+}
+
+static void run(int fd, int flows, u64 n, int way, u8 *packet, size_t bytes, bool on)
 {
 	u8 after[PACKET_MAX];
 	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
@@ -562,6 +570,9 @@ static void run(int fd, u64 n, int way, u8 *packet, size_t bytes, bool on)
 	if (way == IN) {
 		if (k)
 			note_answer(k, &s);
+		if (k && !on && !forgot(flows, k))
+			fail("the law remembers, though nothing is governed", n, packet, after,
+			     bytes);
 		return;
 	}
 	wrong = judge(&s, k, packet, after, on);
@@ -618,7 +629,7 @@ int main(int argc, char **argv)
 			bytes = mangle(packet, bytes);
 		if (!below(4) && read_packet(&s, packet, bytes, way))
 			force_window(flows, &s.key);
-		run(fds[way], n, way, packet, bytes, dev.lambda);
+		run(fds[way], flows, n, way, packet, bytes, dev.lambda);
 	}
 	printf("%llu packets, %llu sent on connections that are governed, %llu windows lowered\n",
 	       (unsigned long long)count, (unsigned long long)governed_acks,

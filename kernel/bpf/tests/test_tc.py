@@ -18,8 +18,8 @@ from objects import (
     why_not,
 )
 
-TC = Path(__file__).resolve().parents[1] / "tc"
-KERNEL = TC.parents[1]
+BPF = Path(__file__).resolve().parents[1]
+KERNEL = BPF.parent
 PROGRAMS = {"tc/ingress", "tc/egress"}
 FUZZ_SEED, FUZZ_COUNT = 1, 200_000
 
@@ -43,8 +43,8 @@ CALL, EXIT, JUMP, LD_64 = 0x80, 0x90, 5, 0x18
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compiled with all warnings as errors."""
-    out = tmp_path_factory.mktemp("tc")
-    command = ["make", f"--directory={TC}", f"OUT={out}"]
+    out = tmp_path_factory.mktemp("bpf")
+    command = ["make", f"--directory={BPF}", f"OUT={out}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
@@ -138,7 +138,7 @@ def test_their_instructions_are_old(
 
 
 def test_their_maps_are_old(object_sections: list[Section]) -> None:
-    source = (TC / "drwa.bpf.c").read_text()
+    source = (BPF / "drwa.bpf.c").read_text()
     kinds = {"HASH": 1, "ARRAY": 2, "LRU_HASH": 9}
     found = re.findall(r"^DRWA_MAP\(\w+, (\w+),", source, re.MULTILINE)
     assert len(found) > 4
@@ -150,7 +150,7 @@ def test_their_maps_are_old(object_sections: list[Section]) -> None:
 
 
 def test_fields_of_packets_are_old() -> None:
-    source = (TC / "drwa.bpf.c").read_text()
+    source = (BPF / "drwa.bpf.c").read_text()
     assert set(re.findall(r"\bskb->(\w+)", source)) == FIELDS
 
 
@@ -189,7 +189,7 @@ def fuzz(built: Path) -> Path:
         "-Werror",
         "-o",
         str(binary),
-        f"-I{TC}",
+        f"-I{BPF}",
     ]
     command += [
         f"-I{KERNEL / 'src/include'}",
@@ -243,17 +243,17 @@ BROKEN = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_packets_notice(what: str, fuzz: Path, tmp_path: Path) -> None:
     right, wrong = BROKEN[what]
-    source = (TC / "drwa.bpf.c").read_text()
+    source = (BPF / "drwa.bpf.c").read_text()
     assert right in source
     (tmp_path / "drwa.bpf.c").write_text(source.replace(right, wrong))
     makefile = (
-        (TC / "Makefile")
+        (BPF / "Makefile")
         .read_text()
         .replace("-Werror", "")
         .replace("$(here)drwa.bpf.c", str(tmp_path / "drwa.bpf.c"))
     )
     (tmp_path / "Makefile").write_text(
-        makefile.replace("$(lastword $(MAKEFILE_LIST))", str(TC / "Makefile"))
+        makefile.replace("$(lastword $(MAKEFILE_LIST))", str(BPF / "Makefile"))
     )
     broken = tmp_path / "drwa.bpf.o"
     subprocess.run(["make", f"--directory={tmp_path}", f"OUT={tmp_path}", str(broken)], check=True)

@@ -10,7 +10,7 @@ import pytest
 
 from objects import why_not
 
-TC = Path(__file__).resolve().parents[1] / "tc"
+BPF = Path(__file__).resolve().parents[1]
 FAILED, WRONG, CANNOT = 1, 2, 77
 
 # A network, and a BPF file system, that nobody else sees
@@ -34,8 +34,8 @@ waits() { # until what is so
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("tc")
-    subprocess.run(["make", "--silent", f"--directory={TC}", f"OUT={out}"], check=True)
+    out = tmp_path_factory.mktemp("bpf")
+    subprocess.run(["make", "--silent", f"--directory={BPF}", f"OUT={out}"], check=True)
     return out
 
 
@@ -210,6 +210,41 @@ unshare --net sh -c 'ip link add wwan0 type veth peer name p0
     ]
 
 
+def test_an_interface_that_is_gone(built: Path) -> None:
+    script = """\
+wwan wwan0
+wwan wwan1
+bpf attach --interface wwan0
+bpf attach --interface wwan1 --lambda 3
+ip link del wwan0
+bpf status --json
+bpf set --interface wwan1 --lambda 2
+bpf detach
+ls /sys/fs/bpf | grep -c drwa || :
+"""
+    status, left = said(built, script).splitlines()
+    devs = [(each["interface"], each["lambda"]) for each in json.loads(status)["interfaces"]]
+    assert devs == [("wwan1", 3.0)]
+    assert left == "0"
+
+
+def test_many_interfaces(built: Path) -> None:
+    """Of forty in a table of 64 chains some share one, whose entries a write turns round."""
+    script = """\
+for n in $(seq 40); do wwan many$n; bpf attach --interface many$n --lambda 1; done
+bpf status | grep -c ^many
+bpf detach
+for n in $(seq 40); do filters many$n; done | sort -u
+ls /sys/fs/bpf | grep -c drwa || :
+"""
+    assert said(built, script).splitlines() == ["40", "0", "0"]
+
+
+def test_needs_root(built: Path) -> None:
+    script = "wwan wwan0; chmod 755 $OUT; setpriv --reuid=1000 $OUT/drwa-bpf status 2>&1 || echo $?"
+    assert said(built, script).splitlines() == ["drwa-bpf: run it as root", str(CANNOT)]
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -261,6 +296,56 @@ done
     assert len(lines) == 16
     # Whose qdisc it is is not known any more.
     assert {line[0] + line[-1] for line in lines} == {"00"}
+
+
+# For LD_PRELOAD: a signal follows the call of libbpf's with the number that is told.
+SIGNALS = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+static int calls;
+#define FOLLOWED(name, parameters, arguments) \\
+int name parameters \\
+{ \\
+	int (*real) parameters = (int (*) parameters)dlsym(RTLD_NEXT, #name); \\
+	int ret = real arguments; \\
+	if (++calls == atoi(getenv("SIGNAL_AFTER"))) \\
+		raise(atoi(getenv("SIGNAL"))); \\
+	return ret; \\
+}
+FOLLOWED(bpf_object__load, (void *object), (object))
+FOLLOWED(bpf_object__pin_maps, (void *object, const char *path), (object, path))
+FOLLOWED(bpf_object__pin_programs, (void *object, const char *path), (object, path))
+FOLLOWED(bpf_tc_hook_create, (void *hook), (hook))
+FOLLOWED(bpf_tc_attach, (const void *hook, void *options), (hook, options))
+"""
+
+
+def test_a_signal_at_any_step(built: Path, tmp_path: Path) -> None:
+    """It ends an attach whose programs are not pinned yet, without a trace; a later one is done."""
+    library = tmp_path / "signals.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
+        input=SIGNALS,
+        text=True,
+        check=True,
+    )
+    script = f"""\
+wwan wwan0
+for signal in 1 2 15; do
+    for after in 1 2 3 4 5 6; do
+        SIGNAL=$signal SIGNAL_AFTER=$after LD_PRELOAD={library} \
+            "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o" && code=0 || code=$?
+        echo $code $(filters wwan0) $(ls /sys/fs/bpf | grep drwa)
+        [ $code != 0 ] || bpf detach
+    done
+done
+"""
+    expected = [
+        line for signal in (1, 2, 15) for line in [f"{128 + signal} 0"] * 3 + ["0 2 drwa"] * 3
+    ]
+    assert said(built, script).splitlines() == expected
 
 
 def test_watch(built: Path) -> None:
@@ -324,6 +409,94 @@ with socket.create_server(('10.77.0.1', 5001), backlog=1000) as s:
 bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInCsumErrors; done |
     awk '/Csum/ { n += $2 } END { print n }'; }
 """
+
+
+# How many entries the map of connections has, with those that status does not tell
+ENTRIES = """\
+entries() {
+    python3 -c "
+import ctypes, os, struct
+BPF, MAP_GET_NEXT_KEY, OBJ_GET = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 4, 7
+def bpf(command, *words):
+    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
+path = ctypes.create_string_buffer(b'/sys/fs/bpf/drwa/drwa_flows')
+flows = bpf(OBJ_GET, ctypes.addressof(path))
+assert flows >= 0
+# struct drwa_key
+key, last, count = ctypes.create_string_buffer(36), 0, 0
+while not bpf(MAP_GET_NEXT_KEY, flows, last, ctypes.addressof(key)):
+    last, count = ctypes.addressof(key), count + 1
+print(count)
+"
+}
+"""
+
+
+def test_counts_what_it_leaves_alone(built: Path) -> None:
+    """Of a connection that began before, and of UDP."""
+    script = """\
+serve all
+python3 -c "
+import os, socket, time
+c = socket.create_connection(('10.77.0.1', 5001))
+open('begun', 'w').close()
+while os.path.exists('begun'):
+    time.sleep(0.05)
+n = 0
+while n < 2000000:
+    n += len(c.recv(1 << 20))
+" &
+reader=$!
+waits '[ -e begun ]'
+bpf attach --interface wwan0
+rm begun
+wait $reader
+ip netns exec server python3 -c "
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(100):
+    s.sendto(bytes(1000), ('10.77.0.2', 9))
+"
+bpf status --json
+"""
+    # In a folder of its own
+    (dev,) = json.loads(said(built, f"cd {built}\n{SERVER}{script}"))["interfaces"]
+    alone = dev["ungoverned_bytes"]
+    assert alone["unknown"] > 100_000
+    assert 100 * 1028 <= alone["not_tcp"] < 120_000
+    # Of UDP, what is beyond TCP's headers
+    assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
+
+
+def test_connections_that_ended_are_forgotten(built: Path) -> None:
+    """By FIN of both, or by a reset."""
+    script = """\
+bpf attach --interface wwan0
+serve 1000
+python3 -c "
+import os, socket, struct, time
+for number in range(20):
+    c = socket.create_connection(('10.77.0.1', 5001))
+    assert len(c.recv(2000, socket.MSG_WAITALL)) == 1000
+    if number % 2:
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    c.close()
+kept = socket.create_connection(('10.77.0.1', 5001))
+open('open', 'w').close()
+while os.path.exists('open'):
+    time.sleep(0.05)
+kept.close()
+" &
+waits '[ -e open ]'
+waits '[ $(entries) = 1 ]'
+bpf status --json
+rm open
+waits '[ $(entries) = 0 ]'
+"""
+    # In a folder of its own
+    status = said(built, f"cd {built}\n{SERVER}{ENTRIES}{script}")
+    assert len(json.loads(status)["connections"]) == 1
 
 
 @pytest.mark.long

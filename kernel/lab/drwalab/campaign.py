@@ -25,15 +25,12 @@ LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB / "results"
 HEADS = ("Row", "Target", "Bound", "Worst", "Where", "Links met", "")
 # Other forms of the law, and what they may differ by: of goodput, and of the p95 RTT.
-FORMS = ("drwa-tc", "drwa-bpf", "drwa-module", "drwa-hooks")
+FORMS = ("drwa-tc", "drwa-module", "drwa-hooks")
 GOODPUT_WITHIN = 0.01
 P95_WITHIN = 0.05
 UNKNOWN = "unknown"
 AS_ITSELF = "as itself"
-ITS_MEANS = "its means"
 IN_THE_MEAN = "in the mean"
-# The series with a form's means, a flavour of kernels: what differs from that has another cause.
-MEANS = {"drwa-bpf": "clamped"}
 # Where a form differs, the law over paths whose RTT differs by so much, too: what is chance there.
 OTHER_PATHS = (-0.002, 0.002, 0.004)
 # And where that does not tell, both over these: a difference that is chance has no mean.
@@ -223,19 +220,16 @@ class Difference:
 class Pair:
     """A run of the law and the same one of another form of it.
 
-    If the form is not alike, own is the law over almost the same paths, in numbers of itself, and
-    means the form in numbers of the series with the form's means, where there is a kernel of that.
-    If neither is within the bounds, and no cause is known, mean and mean_of_means are the geometric
-    means over these paths of the form in numbers of the law, and of the series with those means.
+    If the form is not alike, own is the law over almost the same paths, in numbers of itself. If
+    that is not within the bounds, and no cause is known, mean is the geometric mean over these
+    paths of the form in numbers of the law.
     """
 
     case: str
     link: str
     form: Difference
     own: tuple[Difference, ...] = ()
-    means: Difference | None = None
     mean: Difference | None = None
-    mean_of_means: Difference | None = None
 
     @property
     def alike(self) -> bool:
@@ -270,12 +264,8 @@ def cause_of(pair: Pair, known: Sequence[Cause]) -> str:
     """What the numbers themselves say, or the number of the first cause that the pair has."""
     if pair.as_itself:
         return AS_ITSELF
-    if pair.means is not None and pair.means.within():
-        return ITS_MEANS
     if pair.mean is not None and pair.mean.within():
         return IN_THE_MEAN
-    if pair.mean_of_means is not None and pair.mean_of_means.within():
-        return ITS_MEANS
     return next((str(n) for n, cause in enumerate(known, 1) if cause.of(pair)), UNKNOWN)
 
 
@@ -323,10 +313,8 @@ def _pairs(
     differences = [_difference(r, other) for r, other in zip(found, others, strict=True)]
     apart = [spec for spec, d in zip(specs, differences, strict=True) if not d.within()]
     own = iter(ran([each for spec in apart for each in _paths(spec, OTHER_PATHS)]))
-    flavour = MEANS.get(form)
-    with_means = iter(ran([replace(spec, flavour=flavour) for spec in apart] if flavour else []))
     pairs = []
-    for spec, result, other, difference in zip(specs, found, others, differences, strict=True):
+    for spec, result, difference in zip(specs, found, differences, strict=True):
         name = "" if targets.player(result) == targets.LAW else f"{targets.player(result)}: "
         same = [] if difference.within() else [next(own) for _ in OTHER_PATHS]
         pair = Pair(
@@ -334,7 +322,6 @@ def _pairs(
             link=name + compare.link_label(result),
             form=difference,
             own=tuple(_difference(result, each) for each in same),
-            means=_difference(next(with_means), other) if flavour and same else None,
         )
         if not pair.alike and cause_of(pair, known) == UNKNOWN:
             pair = _over_paths(pair, spec, form, ran)
@@ -351,16 +338,8 @@ def _over_paths(
 ) -> Pair:
     paths = [spec, *_paths(spec, MEAN_PATHS)]
     others = ran([_as(each, form) for each in paths])
-
-    def of(ours: Sequence[RunSpec]) -> Difference:
-        return _mean([_difference(a, b) for a, b in zip(ran(ours), others, strict=True)])
-
-    flavour = MEANS.get(form)
-    return replace(
-        pair,
-        mean=of(paths),
-        mean_of_means=of([replace(each, flavour=flavour) for each in paths]) if flavour else None,
-    )
+    mean = _mean([_difference(a, b) for a, b in zip(ran(paths), others, strict=True)])
+    return replace(pair, mean=mean)
 
 
 def _command(line: str, rows: Sequence[str], option: str) -> str:
@@ -399,12 +378,6 @@ def forms_document(
     rest = sorted((p for p in pairs if not p.alike), key=lambda p: p.as_itself)
     why = [cause_of(pair, known) for pair in rest]
     told: list[str] = []
-    if ITS_MEANS in why:
-        told += [
-            f"*{ITS_MEANS}*: the series with the means of `{form}`, a flavour of the lab's kernels "
-            f"(`{MEANS[form]}`), has the goodput and p95 RTT of `{form}` within the same bounds, "
-            f"in this run or in the mean of {len(MEAN_PATHS) + 1} paths.\n"
-        ]
     if IN_THE_MEAN in why:
         told += [
             f"*{IN_THE_MEAN}*: both are within these bounds in the mean of the run and of "
@@ -441,9 +414,7 @@ _REST = (
     "its own",
     "p95 RTT",
     "its own",
-    "Goodput, p95 RTT of its means",
-    "in the mean",
-    "of its means",
+    "Goodput, p95 RTT in the mean",
     "Cause",
 )
 
@@ -453,9 +424,7 @@ def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
         known = [value for value in values if value is not None]
         return f"{min(known):.3f} to {max(known):.3f}" if known else "–"
 
-    def both(of: Difference | None) -> str:
-        return f"{output.number(of.goodput, 3)}, {output.number(of.p95, 3)}" if of else "–"
-
+    mean = pair.mean
     return (
         pair.case,
         pair.link,
@@ -463,9 +432,7 @@ def _rest(pair: Pair, cause: str) -> tuple[str, ...]:
         span([each.goodput for each in pair.own]),
         output.number(pair.form.p95, 3),
         span([each.p95 for each in pair.own]),
-        both(pair.means),
-        both(pair.mean),
-        both(pair.mean_of_means),
+        f"{output.number(mean.goodput, 3)}, {output.number(mean.p95, 3)}" if mean else "–",
         cause,
     )
 
@@ -590,7 +557,7 @@ def campaign(
         str,
         typer.Option(
             metavar="SCHEME",
-            help="Judge nothing: run the law, and the same in this form, drwa-tc, drwa-bpf, "
+            help="Judge nothing: run the law, and the same in this form, drwa-tc, "
             "drwa-module or drwa-hooks, and tell where they differ.",
         ),
     ] = "",
@@ -635,13 +602,10 @@ def campaign(
         specs = [each for case in chosen for each in case.specs]
         if form:
             specs = _law(specs)
-            specs += [
-                *(_as(each, form) for each in specs),
-                *(replace(each, flavour=MEANS[form]) for each in specs if form in MEANS),
-            ]
+            specs += [_as(each, form) for each in specs]
             if schemes.find(form).bpf:
                 # Now, and not after half an hour of runs, if there is no compiler
-                kernels.bpf(form)
+                kernels.bpf()
         builds = pool.find_kernels(specs)
         known = causes(form)
         for case in chosen:

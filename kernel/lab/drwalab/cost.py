@@ -25,8 +25,6 @@ VERIFIER_LIMIT = 1_000_000
 STATES = {
     "nothing": "neither",
     "series": "the series, λ = 1.25",
-    "programs_off": "the programs, λ = 0",
-    "programs": "the programs, λ = 1.25",
     "pair_off": "the pair at the interface, λ = 0",
     "pair": "the pair at the interface, λ = 1.25",
 }
@@ -36,9 +34,8 @@ UPLINK_MBIT = (25, 16)
 _MEASURED = re.compile(r"^# cost (\w+) (\w+) (\d+) (\d+)$", re.MULTILINE)
 _PROGRAMS = re.compile(r"^# programs (\[.*\])$", re.MULTILINE)
 _STATUS = """\
-mount -t cgroup2 none /sys/fs/cgroup
-ip link set lo up
-./drwa-bpf attach --interface lo --object ./drwa.bpf.o
+ip link add wwan0 type dummy
+./drwa-bpf attach --interface wwan0 --object ./drwa.bpf.o
 echo "# programs $(./drwa-bpf status --json | sed 's/.*"programs": \\(.*\\)}$/\\1/')"
 """
 

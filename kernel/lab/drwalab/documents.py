@@ -184,31 +184,6 @@ def _shortfalls(*names: str) -> Iterator[tuple[str, int]]:
         yield f"{head} {' | '.join(worst)} |", len(head)
 
 
-def _bpf() -> Iterator[tuple[str, int]]:
-    """The table of what became of the campaign's runs, a column a kernel line."""
-    columns = []
-    for name in ("campaign-drwa-bpf", "campaign-drwa-bpf-6.1"):
-        text = " ".join((RESULTS / f"{name}.md").read_text().split())
-        alike = re.search(r"(\d+) of (\d+) runs of the campaign have", text)
-        same = re.search(r"(\d+) more are no further", text)
-        assert alike and same
-        causes = [row["Cause"] for row in table(name, 1)]
-        means, unknown = causes.count("its means"), causes.count("unknown")
-        told = int(alike[2]) - int(alike[1]) - int(same[1]) - means - unknown
-        columns.append((alike[2], alike[1], same[1], means, told, unknown))
-    heads = (
-        "runs of the campaign with both forms",
-        "goodput within 1 %, and p95 RTT within 5 %",
-        "no further apart than the series is from itself, over a base RTT that differs by 0.2 or "
-        "0.4 %",
-        "as far apart as the series is with the programs' means",
-        "with a cause that is told",
-        "with none that is known",
-    )
-    for head, *cells in zip(heads, *columns, strict=True):
-        yield f"| {head} | {' | '.join(map(str, cells))} |", len(f"| {head} |")
-
-
 def _lab() -> Iterator[tuple[str, int]]:
     found = _json("evidence")
     law, published = found["law"], found["published"]
@@ -268,7 +243,6 @@ def _uplink() -> Iterator[tuple[str, int]]:
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
-    "kernel/bpf/README.md": _bpf,
     "kernel/lab/README.md": _lab,
     "kernel/uplink.md": _uplink,
 }

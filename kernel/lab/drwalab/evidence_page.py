@@ -441,7 +441,7 @@ def _sweep(book: Book, commands: Commands) -> Section:
 
 _BINDINGS = {
     LAW: ("the kernel’s series", "a kernel that you build"),
-    "drwa-bpf λ=1.25": ("BPF programs", "a kernel with BTF and cgroup BPF, and root"),
+    "drwa-tc λ=1.25": ("BPF programs", "Linux 4.14 or later with BPF at tc, and root"),
     "drwa-module λ=1.25": ("a module at tracepoints", "a kernel whose modules you may load"),
 }
 

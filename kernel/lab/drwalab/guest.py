@@ -166,7 +166,7 @@ def _run_folder() -> Iterator[Path]:
 def _write_inputs(spec: RunSpec, kernel: Kernel, folder: Path) -> None:
     (folder / "setup.sh").write_text(network.setup_script(spec))
     if spec.scheme.bpf:
-        (folder / Path(network.BPF).name).symlink_to(kernels.bpf(spec.scheme.name))
+        (folder / Path(network.BPF).name).symlink_to(kernels.bpf())
     if spec.scheme.module:
         name = Path(network.MODULE).name
         (folder / name).symlink_to(kernel.path.with_name(name))

@@ -39,8 +39,6 @@ from drwatool.kernel import SeriesError
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"
-# Where the programs of a scheme are
-PROGRAMS = {"drwa-bpf": BPF_DIR, "drwa-tc": BPF_DIR / "tc"}
 MODULE_DIR = KERNEL_DIR / "module"
 # Beside the selftests of both
 SELFTEST_COMMON = KERNEL_DIR / "tests" / "selftest_common.sh"
@@ -96,7 +94,6 @@ FLAVOURS = {
     "drwa": Flavour(("guest", "um", "uplink")),
     "bpf": Flavour(("guest", "um", "bpf", "nat"), patched=False),
     "module": Flavour(("guest", "um", "module"), patched=False),
-    "clamped": Flavour(("guest", "um", "uplink"), extra="clamped"),
     "vendor": Flavour(("guest", "um", "module"), patched=False, extra="vendor"),
     "debug": Flavour(("guest", "um", "bpf", "module", "kunit", "lockdep", "debug")),
     "module-debug": Flavour(("guest", "um", "module", "lockdep", "debug"), patched=False),
@@ -631,13 +628,12 @@ def agent() -> Path:
     return binary
 
 
-def bpf(scheme: str = "drwa-bpf") -> Path:
-    """The folder of a scheme's BPF programs and their loader, made of the present sources."""
-    of = PROGRAMS[scheme]
-    folders = (of, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")
+def bpf() -> Path:
+    """The folder of the BPF programs and their loader, made of the present sources."""
+    folders = (BPF_DIR, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    sources += [of / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
-    digest = hashlib.sha256(f"{_compiler()}\0{of.name}".encode())
+    sources += [BPF_DIR / "Makefile", *(KERNEL_DIR / "src" / name for name in LAW)]
+    digest = hashlib.sha256(_compiler().encode())
     for path in sources:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = cache_dir() / "bpf" / digest.hexdigest()[:12]
@@ -647,7 +643,7 @@ def bpf(scheme: str = "drwa-bpf") -> Path:
     with tempfile.TemporaryDirectory(dir=home.parent) as name:
         new = Path(name) / "new"
         done = subprocess.run(
-            ["make", "--directory", of, f"OUT={new}"],
+            ["make", "--directory", BPF_DIR, f"OUT={new}"],
             capture_output=True,
             text=True,
             check=False,

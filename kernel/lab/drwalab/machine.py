@@ -28,7 +28,6 @@ from drwalab.kernels import (
     FLAVOURS,
     GUEST_DIR,
     MODULE_DIR,
-    PROGRAMS,
     SELFTEST_COMMON,
     KernelError,
 )
@@ -90,7 +89,7 @@ MACHINES = {
     ),
 }
 # What a kernel that somebody else built runs, by the architecture's name in Debian.
-IMAGES = {each.debian: replace(each, tests=("tc",)) for each in (_PC, _ARM64)}
+IMAGES = {each.debian: replace(each, tests=("bpf",)) for each in (_PC, _ARM64)}
 CROSS = {"amd64": "", "arm64": FLAVOURS["arm64"].cross}
 # By default; cost measures, and tests nothing.
 TESTED = ("smp", "kcsan", "arm64", "arm64-module", "debian")
@@ -149,7 +148,6 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
     programs = {
         "series": [download, selftests / "tcp_drwa_peer.c"],
         "bpf": [download],
-        "tc": [download],
         "module": [download],
         "uplink": [download],
         "cost": [GUEST_DIR / "machine" / "segments.c"],
@@ -157,16 +155,9 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
     scripts = {
         "series": selftests / "tcp_drwa.sh",
         "bpf": BPF_DIR / "selftest.sh",
-        "tc": PROGRAMS["drwa-tc"] / "selftest.sh",
         "module": MODULE_DIR / "selftest.sh",
         "uplink": MODULE_DIR / "selftest_uplink.sh",
         "cost": GUEST_DIR / "machine" / "cost.sh",
-    }
-    # What is made, and the folder in the test's that it is in
-    loaders = {
-        "bpf": {".": PROGRAMS["drwa-bpf"]},
-        "cost": {".": PROGRAMS["drwa-bpf"], "tc": PROGRAMS["drwa-tc"]},
-        "tc": {".": PROGRAMS["drwa-tc"]},
     }
     for test in machine.tests:
         target = into / "tests" / test
@@ -178,10 +169,10 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
         if test not in ("series", "cost"):
             shutil.copy(SELFTEST_COMMON, target)
             (target / SELFTEST_COMMON.name).chmod(0o644)
-        for folder, made in loaders.get(test, {}).items():
+        if test in ("bpf", "cost"):
             _run(
                 [
-                    *("make", f"--directory={made}", f"OUT={target / folder}", f"CC={cross}gcc"),
+                    *("make", f"--directory={BPF_DIR}", f"OUT={target}", f"CC={cross}gcc"),
                     # libbpf's own libraries are in the machine alone.
                     f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
                 ]
@@ -343,8 +334,8 @@ def machine(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Instead of all these, a kernel of yours, bzImage or Image, with the pair of "
-            "programs at an interface; it needs what kernel/lab/README.md names.",
+            help="Instead of all these, a kernel of yours, bzImage or Image, with the BPF "
+            "programs; it needs what kernel/lab/README.md names.",
         ),
     ] = None,
     architecture: Annotated[

@@ -44,7 +44,6 @@ BPF = "/run/lab/bpf"
 _LOADER = f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf"
 PROGRAMS = "programs"
 MODULE = "/run/lab/drwa.ko"
-_CGROUPS = "mount -t cgroup2 none /sys/fs/cgroup"
 _PINS = "mount -t bpf none /sys/fs/bpf"
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
@@ -236,8 +235,6 @@ def setup_script(spec: RunSpec) -> str:
     lines += ["", "# Propagation", *_propagation("add", spec, spec.base_rtt_us, spec.loss_ppm)]
     # After all that draws random numbers, as netem does for its losses: the maps draw some, too.
     if spec.scheme.bpf:
-        if not spec.scheme.at_interface:
-            lines.append(_CGROUPS)
         lines += [_PINS, *_attach(spec)]
     elif spec.lambda_hundredths is not None:
         lines += [
@@ -340,7 +337,7 @@ def agent_spec(spec: RunSpec) -> str:
         lines.append(f"second_device {SECONDS[spec.second]}")
     if spec.client:
         lines.append(f"client {spec.client.load}")
-    if spec.scheme.at_interface:
+    if spec.scheme.bpf:
         lines.append(f"at_end {_LOADER} status --json > {PROGRAMS}")
     lines += _neighbours(spec)
     if spec.has_clock:

@@ -156,7 +156,7 @@ def kept_path(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     links = [link.trace.sha256 for link in (spec.down, spec.up) if link and link.trace]
     words = [kernel.key, agent.parent.name, spec.command(), repr(spec.scheme), *links]
     if spec.scheme.bpf:
-        words.append(kernels.bpf(spec.scheme.name).name)
+        words.append(kernels.bpf().name)
     digest = hashlib.sha256("\n".join(words).encode())
     for path in code:
         if path.name in DECIDING:

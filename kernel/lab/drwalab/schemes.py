@@ -16,7 +16,6 @@ STATIC_MIN = 4096
 STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {
     "drwa": 125,
-    "drwa-bpf": 125,
     "drwa-tc": 125,
     "drwa-module": 125,
     "drwa-hooks": 125,
@@ -26,14 +25,11 @@ DEFAULT_LAMBDA_HUNDREDTHS = {
 # leave a flow's start to it.
 DEFAULT_LIMITS = {
     "drwa": "android-13plus",
-    "drwa-bpf": "android-13plus",
     "drwa-tc": "android-13plus",
     "drwa-module": "android-13plus",
     "drwa-hooks": "android-13plus",
     "drwa-classic": "stock",
 }
-# Forms of the law that are BPF programs: at a cgroup's hooks, and at an interface.
-PROGRAMS = ("drwa-bpf", "drwa-tc")
 
 
 @dataclass(frozen=True)
@@ -69,12 +65,7 @@ class Scheme:
 
     @property
     def bpf(self) -> bool:
-        """The law as BPF programs, on a kernel without the series."""
-        return self.name in PROGRAMS
-
-    @property
-    def at_interface(self) -> bool:
-        """The pair at the phone's interfaces, and no program of a cgroup."""
+        """The law as BPF programs at the phone's interfaces, on a kernel without the series."""
         return self.name == "drwa-tc"
 
     @property
@@ -85,8 +76,7 @@ class Scheme:
     @property
     def flavour(self) -> str:
         """The kernel that it needs."""
-        flavours = dict.fromkeys(PROGRAMS, "bpf")
-        flavours |= {"drwa-module": "module", "drwa-hooks": "vendor"}
+        flavours = {"drwa-tc": "bpf", "drwa-module": "module", "drwa-hooks": "vendor"}
         return flavours.get(self.name, "drwa")
 
     @property

@@ -32,7 +32,6 @@ def said(
     tool = compiled("tcp_drwa", tmp_path_factory.mktemp("selftest"))
     files = [SCRIPT, SELFTEST_COMMON, made / "drwa-bpf", made / "drwa.bpf.o", tool]
     text = f"""\
-mount -t cgroup2 none /sys/fs/cgroup
 export DRWA_CYCLES={CYCLES[request.param]} DRWA_STORM_S=0.5
 ./selftest.sh || :
 """
@@ -54,5 +53,5 @@ def test_selftest(said: str, name: str) -> None:
 def test_the_verifier_is_far_from_its_limit(said: str) -> None:
     """5 %: no line is near refusing the programs, and no phone waits for them at boot."""
     counts = re.findall(r'"verified_instructions": (\d+)', said)
-    assert len(counts) == 4
+    assert len(counts) == 2
     assert 1000 < max(map(int, counts)) <= VERIFIER_LIMIT // 20

@@ -126,7 +126,7 @@ def test_another_form_of_the_law() -> None:
     def pair(goodput: float, p95: float, own: Sequence[tuple[float, float]] = ()) -> campaign.Pair:
         """The form's, and the law's over almost the same paths."""
         form, *others = (
-            campaign._difference(law, result("drwa-bpf", *numbers))
+            campaign._difference(law, result("drwa-tc", *numbers))
             for numbers in ((goodput, p95), *own)
         )
         return campaign.Pair("b02-constant", "a link", form, tuple(others))
@@ -142,55 +142,44 @@ def test_another_form_of_the_law() -> None:
         campaign.Cause(["b02-constant"], "another", "Never.", "nothing."),
         campaign.Cause(["b02-constant"], "^a link$", "Rounds.", "`a command`."),
     ]
-    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known)
+    text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known)
     assert "2 of 8 runs" in text
     assert "2 more are no further from it" in text
     links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]
     assert [line.split(" | ")[-1] for line in links] == ["2 |"] * 4 + ["as itself |"] * 2
-    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | – | – | 2 |" in text
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | 2 |" in text
     assert "\n2. Rounds. Shown by `a command`.\n" in text
     assert "0 have none that is known" in text
     assert "Never." not in text
-    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known[:1])
+    text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known[:1])
     assert "4 have none that is known" in text
-    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | – | – | unknown |" in text
-    # The series with the programs' means is alike, or is not; what is as itself needs no cause.
-    alike, other = campaign.Difference(0.995, 1.04), campaign.Difference(0.995, 1.06)
-    pairs = [replace(each, means=alike) for each in (pairs[0], pairs[4], pairs[5])]
-    pairs += [replace(pairs[2], means=other)]
-    assert [campaign.cause_of(each, known) for each in pairs[1:]] == ["as itself", "its means", "2"]
-    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known)
-    assert "| 0.995, 1.040 | – | – | its means |" in text
-    assert "| 0.995, 1.060 | – | – | 2 |" in text
-    assert "(`clamped`), has the goodput" in text
+    assert "| 1.041 | 0.980 to 1.030 | 1.000 | 0.900 to 1.100 | – | unknown |" in text
     # Where the run does not tell, the mean of several does.
     mean = campaign._mean([campaign.Difference(0.98, None), campaign.Difference(1.02, 1.06)])
     assert mean.goodput == pytest.approx(0.9998, abs=1e-6)
     assert mean.p95 == 1.06
-    pairs = [
-        replace(pairs[3], mean=a, mean_of_means=b) for a in (alike, other) for b in (alike, mean)
-    ]
-    causes = [campaign.cause_of(each, known) for each in pairs]
-    assert causes == ["in the mean", "in the mean", "its means", "2"]
-    text = campaign.forms_document(pairs, "drwa-bpf", "6.1", known=known)
-    assert "| 0.995, 1.060 | 0.995, 1.040 | 1.000, 1.060 | in the mean |" in text
+    alike, other = campaign.Difference(0.995, 1.04), campaign.Difference(0.995, 1.06)
+    pairs = [replace(pairs[2], mean=each) for each in (alike, other)]
+    assert [campaign.cause_of(each, known) for each in pairs] == ["in the mean", "2"]
+    text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known)
+    assert "| 0.995, 1.040 | in the mean |" in text
+    assert "| 0.995, 1.060 | 2 |" in text
     assert "is chance." in text
     assert "| 1.009 | – |" not in text
     # No downloads, so no goodput.
-    idle = campaign._difference(result("drwa", flows=0), result("drwa-bpf", 5.0, flows=0))
+    idle = campaign._difference(result("drwa", flows=0), result("drwa-tc", 5.0, flows=0))
     assert (idle.goodput, idle.p95) == (None, 1.0)
 
 
 @pytest.mark.parametrize("line", ["6.12", "6.1"])
-@pytest.mark.parametrize("form", ["drwa-bpf", "drwa-module"])
-def test_recorded_deviations_have_the_causes_that_are_known(form: str, line: str) -> None:
+def test_recorded_deviations_have_the_causes_that_are_known(line: str) -> None:
     """A cause that is new, or gone, is written beside its runs: record them again."""
-    known = campaign.causes(form)
-    name = campaign.document_path(line, form).stem
+    known = campaign.causes("drwa-module")
+    name = campaign.document_path(line, "drwa-module").stem
     assert documents.table(name)
     for row in documents.table(name, 1):
         pair = campaign.Pair(row["Case"], row["Link"], campaign.Difference(None, None))
-        told = ("as itself", "its means", "in the mean", campaign.cause_of(pair, known))
+        told = ("as itself", "in the mean", campaign.cause_of(pair, known))
         assert row["Cause"] in told, row["Link"]
 
 
@@ -366,7 +355,7 @@ def test_a_form_beside_the_law(lab: Lab, tmp_path: Path, monkeypatch: pytest.Mon
     # Each of the four links differs, so the law runs over three other paths for each; that does
     # not tell, so both run over eight more.
     assert len(seen) == 4 + 4 + 4 * 3 + 4 * 2 * (1 + 8)
-    assert done.out.count("0.980, 1.000  –  unknown") == 4
+    assert done.out.count("0.980, 1.000  unknown") == 4
     base_rtts_us = {s.base_rtt_us for s in seen if s.scheme.name == "drwa-module"}
     assert {39_680, 40_000, 40_320} <= base_rtts_us
     text = page.read_text()

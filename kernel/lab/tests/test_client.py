@@ -170,6 +170,16 @@ def test_the_pair_governs_clients(run: Run, form: str, kernel: str) -> None:
     assert both["jain"] > 0.9
 
 
+@pytest.mark.guest
+@pytest.mark.lines
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_a_hole_ends_no_government(run: Run, form: str, kernel: str) -> None:
+    """From then on, what comes for the client is ahead of what it acknowledged."""
+    link: dict[str, Any] = LINK | {"kernel": kernel, "duration": "20s", "buffer": "3MB"}
+    result = run(form, **link, client="all", client_rtt="20ms", reorder="1%")
+    assert result["rtt_ms"]["p95"] < 70
+
+
 def test_the_kernel_for_nat() -> None:
     """Where the law has no part in a run, one with netfilter; else it has it, or there is none."""
     options = {"rate": "1mbit", "client": "all", "client-nat": True}

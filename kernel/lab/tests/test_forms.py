@@ -2,7 +2,6 @@
 """The law on a kernel without the series, as BPF programs and as a module: what it does there."""
 
 import statistics
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,15 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import burstlink, ltelink, pool, spec
-from test_off import LINK, RUNS, assert_alike, assert_same, read
+from drwalab import burstlink, ltelink, spec
+from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
-BPF = [("drwa-bpf", kernel) for kernel in ("6.12", "6.1", "7.3")]
+# At the interface: the programs see no socket, so that what concerns one is not asked of them.
+BPF = [("drwa-tc", kernel) for kernel in ("6.12", "6.1", "7.3")]
 MODULE = [("drwa-module", "6.12"), ("drwa-module", "6.1"), ("drwa-hooks", "6.12")]
 FORMS = [*BPF, *MODULE]
-# The pair at the interface: it sees no socket, so that what concerns one is not asked of it.
-PAIR = [("drwa-tc", "6.12")]
 STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
 LINKS: dict[str, dict[str, Any]] = {
     "steady": STEADY,
@@ -50,13 +48,6 @@ SAME = {
     "no timestamps": "--rate 10mbit --no-timestamps --event '10s rate=2mbit'",
 }
 NOT_SAME = ("slow reader", "6.12")
-WITH_MEANS: dict[str, dict[str, Any]] = {
-    "few segments": {"rate": "500kbit", "event": ["10s rate=150kbit", "20s rate=1mbit"]},
-    "rate steps": {"rate": "10mbit", "event": ["5s rate=2mbit", "10s rate=20mbit"]},
-    "four flows": {"rate": "10mbit", "flows": 4},
-    "objects": {"rate": "5mbit", "flows": 0, "object": ["100kB", "1MB"], "think": "200ms"},
-    "slow reader": {"rate": "10mbit", "reader": "slow:4mbit"},
-}
 
 
 @pytest.mark.parametrize(
@@ -75,46 +66,19 @@ def test_sends_what_the_series_sends(lab: Lab, tmp_path: Path, name: str, kernel
     assert_same(tmp_path / "drwa", tmp_path / "drwa-module")
 
 
-def after_the_handshake(folder: Path) -> list[tuple[str, str, Any]]:
-    """Without what the phone sends before anything came: a first window has its own rule."""
-    # Of a TCP segment; the phone's ports, which are drawn, are below 0.
-    port, ack = 1, 7
-    return [
-        each
-        for each in read(folder)
-        if len(each[2]) <= ack or each[2][port] > 0 or each[2][ack] > 1
-    ]
-
-
-@pytest.mark.parametrize("kernel", ["6.12", "6.1"])
-@pytest.mark.parametrize("name", list(WITH_MEANS))
-def test_sends_what_the_series_with_its_means_sends(tmp_path: Path, name: str, kernel: str) -> None:
-    """The programs differ from the series by what clamp.patch has, and by nothing else."""
-    series, programs = (
-        spec.parse(form, WITH_MEANS[name] | {"base-rtt": "50ms", "kernel": kernel})
-        for form in ("drwa", "drwa-bpf")
-    )
-    runs = [
-        replace(series, flavour="clamped", pcap_dir=tmp_path / "series"),
-        replace(programs, pcap_dir=tmp_path / "programs"),
-    ]
-    for each in runs:
-        assert each.pcap_dir is not None
-        each.pcap_dir.mkdir()
-    needs_kernels(runs)
-    pool.run_specs(runs, beside_idle=False)
-    assert_alike(*(after_the_handshake(tmp_path / each) for each in ("series", "programs")))
-
-
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(LINKS))
 def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) -> None:
     """Goodput within 1 % and p95 RTT within 5 %, or a millisecond."""
     ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
-    # At hooks, a round ends when a segment is sent, in the midst of what others brought; the
-    # programs' end between deliveries, which leaves many flows a shorter queue.
-    apart = {("drwa-hooks", "four flows"), ("drwa-bpf", "twenty flows")}
+    # At hooks, a round ends when a segment is sent, in the midst of what others brought. The
+    # programs at an interface are 5 to 6 % off.
+    apart = {
+        ("drwa-hooks", "four flows"),
+        ("drwa-tc", "four flows"),
+        ("drwa-tc", "one queue of two interfaces"),
+    }
     within = 0.1 if (form, name) in apart else 0.05
     assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=within, abs=1)
 
@@ -130,14 +94,18 @@ def test_closes_the_window_where_the_kernel_would(run: Run) -> None:
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("reader", ["every:500ms", "lowat:1MB"])
 def test_who_reads_seldom_has_the_link(run: Run, reader: str, form: str, kernel: str) -> None:
-    """Rounds end by what arrives: of stock's goodput under the same limits, 0.97 at least."""
+    """Rounds end by what arrives: of stock's goodput under the same limits, 0.97 at least.
+
+    At the interface, where no buffer grows, 0.95.
+    """
     link = {"rate": "40mbit", "base_rtt": "100ms", "duration": "30s", "reader": reader}
     ours = run(form, kernel=kernel, **link)
     stock = run("android-13plus", kernel=kernel, unpatched=True, **link)
-    assert ours["goodput_mbps"] >= 0.97 * stock["goodput_mbps"]
+    part = 0.95 if form == "drwa-tc" else 0.97
+    assert ours["goodput_mbps"] >= part * stock["goodput_mbps"]
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*MODULE, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 def test_governs_without_timestamps(run: Run, form: str, kernel: str) -> None:
     """By the RTT alone: a short queue, for no goodput."""
     link = STEADY | {"no_timestamps": True}
@@ -145,6 +113,15 @@ def test_governs_without_timestamps(run: Run, form: str, kernel: str) -> None:
     stock = run("android-13plus", kernel=kernel, unpatched=True, **link)
     assert ours["goodput_mbps"] >= 0.98 * stock["goodput_mbps"]
     assert ours["rtt_ms"]["p95"] < 2 * 50 < stock["rtt_ms"]["p95"]
+
+
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
+def test_an_upload_is_seen(run: Run, form: str, kernel: str) -> None:
+    """Without timestamps its queue would pass for the download's, to which 0.1 Mb/s was left."""
+    link = STEADY | {"no_timestamps": True, "upload": True, "uplink_rate": "2mbit"}
+    ours = run(form, kernel=kernel, **link)
+    stock = run("android-13plus", kernel=kernel, unpatched=True, **link)
+    assert ours["goodput_mbps"] >= 0.95 * stock["goodput_mbps"]
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
@@ -169,15 +146,18 @@ def test_loses_what_the_series_loses(run: Run, form: str, kernel: str) -> None:
     assert means[form] == pytest.approx(means["drwa"], rel=0.1)
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), MODULE)
 def test_sees_a_rival(run: Run, form: str, kernel: str) -> None:
-    """What comes and is nobody's here is counted; its share is lost otherwise."""
+    """What comes and is nobody's here is counted; its share is lost otherwise.
+
+    A neighbour that chose its buffer is no rival at the interface, where it is governed, too.
+    """
     result = run(form, kernel=kernel, **STEADY | {"neighbour": ["cubic:10s/15s"]})
     beside = result["series"]["goodput_mbps"][150:250]
     assert sum(beside) / len(beside) > 3
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 def test_small_segments_fill_the_link(run: Run, form: str, kernel: str) -> None:
     """44 of them in flight would be half of it."""
     result = run(form, kernel=kernel, **LINKS["small segments"])
@@ -204,7 +184,7 @@ def test_a_round_ends_between_deliveries(run: Run, tmp_path: Path, form: str, ke
     assert statistics.geometric_mean(ratios) < 1.01
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 def test_rounds_end_where_bursts_begin(run: Run, tmp_path: Path, form: str, kernel: str) -> None:
     """Within a burst, rates are those of none or of two, and half of a gap more waits."""
     link = tmp_path / "bursts.down"
@@ -251,7 +231,7 @@ def test_only_a_start_is_answered_so(lab: Lab, tmp_path: Path, form: str, kernel
     assert len([ack for ack in acks if ack > late[0]]) < 0.6 * len(late)
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("name", list(RUNS))
 def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: str) -> None:
     """λ = 0 sends what a kernel without the programs sends, at the same instants."""
@@ -272,7 +252,7 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: s
     assert_same(tmp_path / "off", tmp_path / "unpatched")
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), MODULE)
 @pytest.mark.parametrize("accepted", [False, True])
 def test_offers_64_kb_at_first(
     lab: Lab, tmp_path: Path, accepted: bool, form: str, kernel: str
@@ -293,7 +273,7 @@ def test_offers_64_kb_at_first(
     assert max(offers) > 1 << 16
 
 
-@pytest.mark.parametrize(("form", "kernel"), [*FORMS, *PAIR])
+@pytest.mark.parametrize(("form", "kernel"), FORMS)
 def test_off_lets_go_and_on_takes_over(run: Run, form: str, kernel: str) -> None:
     """Of a connection under way: off within a second, on as soon as what was offered has come."""
     events = ["10s lambda=0", "13s lambda=1.25"]
@@ -333,17 +313,17 @@ def test_ungoverned_is_absent(lab: Lab, tmp_path: Path, form: str, kernel: str) 
     assert_same(tmp_path / "governed", tmp_path / "unpatched")
 
 
-@pytest.mark.parametrize(("form", "kernel"), FORMS)
+@pytest.mark.parametrize(("form", "kernel"), MODULE)
 @pytest.mark.parametrize("own", ["rcvbuf", "window_clamp"])
 def test_what_an_application_chose_stands(run: Run, own: str, form: str, kernel: str) -> None:
-    """A clamp is one more bound to the module, and the programs leave such a socket alone.
+    """A clamp is one more bound.
 
     The kernel itself lifts one with the first data, up to what the window's scale can tell.
     """
-    sized = STEADY | {own: "400kB" if form == "drwa-bpf" or own == "rcvbuf" else "40kB"}
+    sized = STEADY | {own: "400kB" if own == "rcvbuf" else "40kB"}
     ours = run(form, kernel=kernel, **sized | {"limits": "stock"})
     stock = run("stock", kernel=kernel, unpatched=True, **sized)
-    if form == "drwa-bpf" or own == "rcvbuf":
+    if own == "rcvbuf":
         assert ours["series"]["rwnd_bytes"] == stock["series"]["rwnd_bytes"]
     else:
         assert max(ours["series"]["rwnd_bytes"]) <= max(stock["series"]["rwnd_bytes"]) < 100_000

@@ -3,9 +3,7 @@
 
 import dataclasses
 import os
-import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -265,26 +263,6 @@ def test_place_that_is_not_there_is_named(tree: Path) -> None:
         build("drwa")
 
 
-def test_the_series_with_the_programs_means_can_be_made() -> None:
-    """The law's files, as every line's series has them, take it: `make test` builds none.
-
-    Those that it changes of the kernel's own are not here.
-    """
-    source = sources.KERNEL_DIR / "src"
-    text = (kernels.GUEST_DIR / "clamped" / "clamp.patch").read_text()
-    parts = re.split(r"^(?=--- a/)", text, flags=re.MULTILINE)[1:]
-    ours = [part for part in parts if (source / part[len("--- a/") :].split("\n")[0]).exists()]
-    assert len(ours) == 3
-    done = subprocess.run(
-        ["patch", "--dry-run", "--force", "-p1", "-d", source],
-        input="".join(ours),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-
-
 def test_empty_series_is_told(tree: Path) -> None:
     shutil.rmtree(tree / "series")
     with pytest.raises(KernelError, match="series/ describes no patch"):
@@ -298,7 +276,7 @@ def test_empty_series_is_told(tree: Path) -> None:
         (
             ["--flavour", "x"],
             "lab: unknown flavour 'x': choose from "
-            "base, drwa, bpf, module, clamped, vendor, debug, module-debug, smp, kcsan, cost, "
+            "base, drwa, bpf, module, vendor, debug, module-debug, smp, kcsan, cost, "
             "arm64, arm64-module\n",
         ),
     ],

@@ -11,7 +11,6 @@ import pytest
 from conftest import Script
 from drwalab import kernels
 from drwalab.kernels import MODULE_DIR, SELFTEST_COMMON, KernelError
-from test_bpf_loader import SHORT
 from test_bpf_selftest import tap
 from test_kselftest import NAMES as SERIES_NAMES
 from test_kselftest import OPEN, Tap, compiled
@@ -31,6 +30,28 @@ CYCLES = {
     WITHOUT_RTT: 20,
     "6.12 module-debug": 1000,
 }
+
+# For Python: many that live for a few bytes, one after the other; half of them end by a reset. It
+# needs a function entries() and a listener.
+SHORT = """\
+import socket, struct, time
+def tell():
+    time.sleep(1)
+    words = dict(line.split(":") for line in open("/proc/meminfo"))
+    print("entries", entries(), "slab_kb", words["Slab"].split()[0], flush=True)
+RESET = struct.pack("ii", 1, 0)
+for number in range(100_001):
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    server.sendall(bytes(100))
+    client.recv(100)
+    if number % 2:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    client.close()
+    server.close()
+    if number in (10_000, 100_000):
+        tell()
+"""
 
 
 def module_of(line: str, flavour: str) -> str:

@@ -19,9 +19,9 @@ SAID = "".join(
 
 def test_table() -> None:
     found = cost.measured(SAID)
-    assert found["down", "programs"].each == 20_003
+    assert found["down", "pair"].each == 20_003
     table = cost._segments_table(found).splitlines()
-    assert table[-3] == "| the programs, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    assert table[-1] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
     uplink = cost._uplink_table(found).splitlines()
     assert uplink[-2:] == [
         "| fq_codel | 25 | – | 16 | – |",
@@ -30,16 +30,16 @@ def test_table() -> None:
 
 
 def test_what_is_missing_is_told() -> None:
-    with pytest.raises(GuestError, match="measured no up series, up programs, up gate_16:"):
+    with pytest.raises(GuestError, match="measured no up series, up pair, up gate_16:"):
         lines = [
             x
             for x in SAID.splitlines()
-            if not x.startswith(("# cost up series", "# cost up programs ", "# cost up gate_16"))
+            if not x.startswith(("# cost up series", "# cost up pair ", "# cost up gate_16"))
         ]
         cost.measured("\n".join(lines))
 
 
 def test_the_most_of_any_line_is_judged() -> None:
-    lines = {"6.12": {"drwa_sockops": 19_000}, "6.1": {"drwa_sockops": 49_000}}
-    table = cost._verifier_table(lines, {"drwa_sockops": 8841})
-    assert table.splitlines()[-1] == "| drwa_sockops | 19,000 | 49,000 | 4.9% | 8,841 |"
+    lines = {"6.12": {"drwa_ingress": 19_000}, "6.1": {"drwa_ingress": 49_000}}
+    table = cost._verifier_table(lines, {"drwa_ingress": 8841})
+    assert table.splitlines()[-1] == "| drwa_ingress | 19,000 | 49,000 | 4.9% | 8,841 |"

@@ -32,7 +32,7 @@ def test_defaults() -> None:
         ("drwa", {}, "drwa λ=1.25"),
         ("drwa-classic", {}, "drwa-classic λ=3.00"),
         ("drwa", {"lambda": "2"}, "drwa λ=2.00"),
-        ("drwa-bpf", {"lambda": "0"}, "drwa-bpf λ=0.00"),
+        ("drwa-tc", {"lambda": "0"}, "drwa-tc λ=0.00"),
         ("stock", {"lambda": "2"}, "stock"),
         ("stock", {"cc": "bbr", "aqm": "codel"}, "stock, bbr, codel"),
         ("stock", {"unpatched": True}, "stock, unpatched"),

@@ -184,7 +184,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for words, message in (
         ("--row 7", "--row: 7 is cost and memory"),
         ("--row 8", "--row: '8' is unknown: choose from 1, 2"),
-        ("--form drwa-bpf", "--form: not with --uplink"),
+        ("--form drwa-tc", "--form: not with --uplink"),
     ):
         done = lab(f"campaign --uplink --json {tmp_path}/c.json {words}")
         assert (done.code, done.err.count("\n")) == (2, 1)

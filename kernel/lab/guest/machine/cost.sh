@@ -67,28 +67,20 @@ uplink() { # Mb/s of the way up
 	ip link del m0
 }
 
-bpf() { on $phone "$here/drwa-bpf" "$@" || echo "not ok 1 cost # drwa-bpf $*"; }
-
-pair() { on $phone "$here/tc/drwa-bpf" "$@" || echo "not ok 1 cost # the pair's drwa-bpf $*"; }
+pair() { on $phone "$here/drwa-bpf" "$@" || echo "not ok 1 cost # drwa-bpf $*"; }
 
 echo "TAP version 13"
 echo "1..1"
-mkdir /sys/fs/cgroup/server /sys/fs/cgroup/phone
 network
 measure nothing
 on $phone sh -c "echo 125 >$knob"
 measure series
 on $phone sh -c "echo 0 >$knob"
-bpf attach --interface cell0 --lambda 0 --cgroup /sys/fs/cgroup/phone --object "$here/drwa.bpf.o"
-measure programs_off
-bpf set --interface cell0 --lambda 1.25
-measure programs
-echo "# programs $(bpf status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
-bpf detach
-pair attach --interface cell0 --lambda 0 --object "$here/tc/drwa.bpf.o"
+pair attach --interface cell0 --lambda 0 --object "$here/drwa.bpf.o"
 measure pair_off
 pair set --interface cell0 --lambda 1.25
 measure pair
+echo "# programs $(pair status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 pair detach
 kill $server $phone
 echo 1 >/proc/sys/net/ipv4/ip_forward

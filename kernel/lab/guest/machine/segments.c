@@ -3,10 +3,9 @@
  *
  *	segments SERVER PHONE ADDRESS down|up
  *
- * SERVER and PHONE are processes, which stand for their name spaces; their sockets are
- * of the cgroups server and phone. Prints how many segments with data the receiver got
- * in ten seconds, and the busy time in ns; where the clock counts instructions, that is
- * their number.
+ * SERVER and PHONE are processes, which stand for their name spaces. Prints how many
+ * segments with data the receiver got in ten seconds, and the busy time in ns; where the
+ * clock counts instructions, that is their number.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -39,18 +38,6 @@ static int tcp_socket(void)
 	if (fd < 0)
 		err(1, "socket");
 	return fd;
-}
-
-/* Sockets are of the cgroup in which they are made. */
-static void join(const char *cgroup)
-{
-	char path[64];
-	FILE *procs;
-
-	snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/cgroup.procs", cgroup);
-	procs = fopen(path, "w");
-	if (!procs || fputs("0", procs) < 0 || fclose(procs))
-		err(1, "%s", path);
 }
 
 /* All time that the CPU slept, of the tick's own count */
@@ -105,13 +92,11 @@ int main(int argc, char *argv[])
 	if (argc != 5 || !inet_pton(AF_INET, argv[3], &address.sin_addr))
 		errx(2, "usage: SERVER PHONE ADDRESS down|up");
 	enter(argv[1]);
-	join("server");
 	listener = tcp_socket();
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(listener, (void *)&address, sizeof(address)) || listen(listener, 1))
 		err(1, "server");
 	enter(argv[2]);
-	join("phone");
 	phone = tcp_socket();
 	if (connect(phone, (void *)&address, sizeof(address)))
 		err(1, "connect");

@@ -3,6 +3,7 @@
 package com.android.server.drwa;
 
 import android.system.Os;
+import android.system.OsConstants;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -27,6 +28,15 @@ public class KernelInterfaces {
         } catch (IOException e) {
             return 0;
         }
+    }
+
+    /** Of those errors that the policy tells apart, as bionic and glibc have it. */
+    @Implementation(methodName = "strerror")
+    protected static String describe(int errno) {
+        if (errno == OsConstants.EINVAL) return "Invalid argument";
+        if (errno == OsConstants.ENODEV) return "No such device";
+        if (errno == OsConstants.ENOENT) return "No such file or directory";
+        return "errno " + errno;
     }
 
     /**

@@ -19,6 +19,10 @@
 package com.android.server.connectivity;
 
 import static android.system.OsConstants.E2BIG;
+import static android.system.OsConstants.EINVAL;
+import static android.system.OsConstants.EIO;
+import static android.system.OsConstants.ENODEV;
+import static android.system.OsConstants.ENOENT;
 
 import android.annotation.NonNull;
 import android.annotation.Nullable;
@@ -31,6 +35,8 @@ import com.android.internal.annotations.VisibleForTesting;
 import com.android.net.module.util.BpfMap;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
+import com.android.net.module.util.TcUtils;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -40,19 +46,19 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The maps of the BPF programs that govern connections on a kernel without knobs of its own.
+ * The BPF programs that govern connections at interfaces, on a kernel without knobs of its own.
  *
  * <ul>
- *   <li>{@code drwa_devs}: λ and queue of interfaces, by their index. An interface that is off has
- *       no entry. That of {@link #UNKNOWN_INDEX} is for connections whose interface is not known
- *       yet, and is there while any interface is on.
- *   <li>{@code drwa_stats}: what the programs have counted at interfaces, by their index.
- *   <li>{@code drwa_attached}: 1 once netd has attached all programs, which it does when it starts.
+ *   <li>An interface that is on has an entry in {@code drwa_devs}, by its index, and the programs as
+ *       filters of its clsact qdisc. One that is off has neither.
+ *   <li>{@code drwa_counts} and {@code drwa_queues} have a place for each entry, which is empty when
+ *       the entry is made. Interfaces with one queue have the queue's place of the first.
  * </ul>
  *
- * <p>Entries outlive both the interface and the system server, and an index may be another
- * interface's one day. So what belongs to no interface is deleted, at the start and whenever one is
- * gone.
+ * <p>Entries outlive the system server and interfaces, and an index may be another interface's one
+ * day. So what was left is taken away at the start, and what belongs to no interface whenever one is
+ * gone. Filters may go sooner: netd takes away an interface's qdisc when it leaves a network, and all
+ * of them when it starts. They are attached anew then, see {@link #onNetworkOf}.
  *
  * <p>It is the only writer, and keeps what it has written. SingleWriterBpfMap, which is for that,
  * came after Android 14, and forgets an entry that it could not write.
@@ -60,18 +66,34 @@ import java.util.TreeSet;
  * @hide
  */
 public final class DrwaBpfKnobs implements DrwaKnobs {
-    /** Where the module's loader pins maps that the system server writes, and netd does not. */
-    @VisibleForTesting static final String PATH = "/sys/fs/bpf/netd_readonly/map_drwa_";
+    /** Where the module's loader pins what the system server uses, as it does clat's. */
+    @VisibleForTesting static final String PATH = "/sys/fs/bpf/net_shared/";
 
     @VisibleForTesting static final String DEVS = "drwa_devs";
-    @VisibleForTesting static final String STATS = "drwa_stats";
-    @VisibleForTesting static final String ATTACHED = "drwa_attached";
+    @VisibleForTesting static final String QUEUES = "drwa_queues";
+    @VisibleForTesting static final String COUNTS = "drwa_counts";
 
-    /** No interface has this one. */
-    @VisibleForTesting static final int UNKNOWN_INDEX = 0;
+    /**
+     * Before those of tethering and clat, which redirect what they take. The filter of a developer's
+     * ingress rate limit has the same, so that one of the two cannot be attached.
+     */
+    @VisibleForTesting static final short PRIORITY = 1;
+
+    /** ETH_P_ALL */
+    @VisibleForTesting static final short ALL_PROTOCOLS = 3;
+
+    private static final int ETHER_HEADER_BYTES = 14;
 
     /** As in the programs. */
     @VisibleForTesting static final int BINS = 14;
+
+    @VisibleForTesting static final int PLACES = 64;
+
+    /** {@code struct drwa_queue} */
+    @VisibleForTesting static final int QUEUE_BYTES = 72;
+
+    /** What {@link Os#if_nametoindex} says of an interface that is not there. */
+    private static final int NO_INDEX = 0;
 
     /** More keys than any of the maps has room for: one that changes may be read in circles. */
     private static final int MAX_KEYS = 1024;
@@ -79,91 +101,159 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     @NonNull private final Dependencies mDeps;
     @NonNull private final DrwaWriteLog mLog;
     @NonNull private final IBpfMap<Struct.S32, Dev> mDevs;
-    @NonNull private final IBpfMap<Struct.S32, Stats> mStats;
+    @NonNull private final IBpfMap<Struct.S32, Queue> mQueues;
+    @NonNull private final IBpfMap<Struct.S32, Counts> mCounts;
 
     /** The entries of interfaces that exist, as far as is known. */
     private final ArrayMap<String, Entry> mEntries = new ArrayMap<>();
 
-    /** Indices of interfaces that are gone and whose entries are not. */
+    /** Indices of entries that have to go, since their interface has or they were left. */
     private final ArraySet<Integer> mGone = new ArraySet<>();
-
-    /** What the entry of {@link #UNKNOWN_INDEX} holds: see {@link Entry#mDev}. */
-    @NonNull private Entry mUnknown = new Entry(UNKNOWN_INDEX, null);
 
     private boolean mStarted;
 
     /** {@code struct drwa_dev}: what is wanted of an interface. */
     public static class Dev extends Struct {
-        /** Hundredths, 100 to 1000, or 0 for off. */
+        /** Hundredths, 100 to 1000. */
         @Field(order = 0, type = Type.U32)
         public final long lambda;
 
         /** The same for those that share a queue, or 0 for one of its own. */
         @Field(order = 1, type = Type.U32)
+        public final long number;
+
+        /** Its place in {@code drwa_counts}. */
+        @Field(order = 2, type = Type.U32)
+        public final long slot;
+
+        /** Its queue's place in {@code drwa_queues}. */
+        @Field(order = 3, type = Type.U32)
         public final long queue;
 
-        public Dev(final long lambda, final long queue) {
+        /** Length of the link layer's header, bytes. */
+        @Field(order = 4, type = Type.U32)
+        public final long l2;
+
+        /** Of the filters. */
+        @Field(order = 5, type = Type.U16)
+        public final int priority;
+
+        /** Whether the qdisc goes with the filters: here it stays. */
+        @Field(order = 6, type = Type.U16)
+        public final int clsact;
+
+        public Dev(
+                final long lambda,
+                final long number,
+                final long slot,
+                final long queue,
+                final long l2,
+                final int priority,
+                final int clsact) {
             this.lambda = lambda;
+            this.number = number;
+            this.slot = slot;
             this.queue = queue;
+            this.l2 = l2;
+            this.priority = priority;
+            this.clsact = clsact;
         }
     }
 
-    /** {@code struct drwa_stats}: what was counted at an interface since it first was on. */
-    public static class Stats extends Struct {
-        /** Bytes of the packets that came to sockets. */
+    /** {@code struct drwa_queue}: what the programs keep of a queue. */
+    public static class Queue extends Struct {
+        @Field(order = 0, type = Type.ByteArray, arraysize = QUEUE_BYTES)
+        public final byte[] state;
+
+        public Queue(final byte[] state) {
+            this.state = state;
+        }
+    }
+
+    /** {@code struct drwa_counts}: what was counted at an interface since it was on. */
+    public static class Counts extends Struct {
+        /** Bytes beyond headers that came. */
         @Field(order = 0, type = Type.U63)
         public final long came;
 
-        /** Connections that became governed. */
+        /** Such bytes that were sent. */
         @Field(order = 1, type = Type.U63)
-        public final long sockets;
+        public final long sent;
+
+        /** Bytes of what is no TCP. */
+        @Field(order = 2, type = Type.U63)
+        public final long notTcp;
+
+        /** Bytes of connections whose SYN was not seen. */
+        @Field(order = 3, type = Type.U63)
+        public final long unknown;
+
+        /** Bytes of MPTCP. */
+        @Field(order = 4, type = Type.U63)
+        public final long mptcp;
+
+        /** Bytes of connections whose headers are signed. */
+        @Field(order = 5, type = Type.U63)
+        public final long isSigned;
+
+        /** Connections that became governed. */
+        @Field(order = 6, type = Type.U63)
+        public final long flows;
 
         /** Rounds of the law. */
-        @Field(order = 2, type = Type.U63)
+        @Field(order = 7, type = Type.U63)
         public final long rounds;
 
-        /** Windows that were set. */
-        @Field(order = 3, type = Type.U63)
-        public final long clamps;
-
-        /** Of these, those that the kernel refused. */
-        @Field(order = 4, type = Type.U63)
-        public final long refused;
+        /** Segments that offered less than they would have. */
+        @Field(order = 8, type = Type.U63)
+        public final long capped;
 
         /** Histogram of queueing delays: {@link #BINS} counters, see {@link #appendBins}. */
-        @Field(order = 5, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
+        @Field(order = 9, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
         public final byte[] delayUs;
 
         /** The same of RTTs without these delays. */
-        @Field(order = 6, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
+        @Field(order = 10, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
         public final byte[] rttUs;
 
-        public Stats(
+        public Counts(
                 final long came,
-                final long sockets,
+                final long sent,
+                final long notTcp,
+                final long unknown,
+                final long mptcp,
+                final long isSigned,
+                final long flows,
                 final long rounds,
-                final long clamps,
-                final long refused,
+                final long capped,
                 final byte[] delayUs,
                 final byte[] rttUs) {
             this.came = came;
-            this.sockets = sockets;
+            this.sent = sent;
+            this.notTcp = notTcp;
+            this.unknown = unknown;
+            this.mptcp = mptcp;
+            this.isSigned = isSigned;
+            this.flows = flows;
             this.rounds = rounds;
-            this.clamps = clamps;
-            this.refused = refused;
+            this.capped = capped;
             this.delayUs = delayUs;
             this.rttUs = rttUs;
         }
 
-        /** As /proc/net/tcp_drwa has it, of a kernel with knobs of its own. */
+        /** In the names of {@code drwa-bpf status}. */
         @Override
         public String toString() {
             final StringBuilder text = new StringBuilder();
-            text.append("sockets=").append(sockets);
+            text.append("flows=").append(flows);
             text.append(" rounds=").append(rounds);
-            text.append(" clamps=").append(clamps);
-            text.append(" refused=").append(refused);
+            text.append(" capped=").append(capped);
             text.append(" came=").append(came);
+            text.append(" sent=").append(sent);
+            text.append(" not_tcp=").append(notTcp);
+            text.append(" unknown=").append(unknown);
+            text.append(" mptcp=").append(mptcp);
+            text.append(" signed=").append(isSigned);
             appendBins(text, " delay_us=", delayUs);
             appendBins(text, " rtt_us=", rttUs);
             return text.toString();
@@ -181,17 +271,38 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     private static final class Entry {
-        static final Dev NONE = new Dev(OFF, OWN_QUEUE);
-
         final int mIndex;
 
-        /** What the map holds, {@link #NONE} if nothing, null if that is not known. */
-        @Nullable final Dev mDev;
+        /** What is wanted of it, and was written unless {@link #mWritten} is false. */
+        @NonNull final Dev mDev;
 
-        Entry(int index, @Nullable Dev dev) {
+        /** Whether the map holds that, as far as is known. */
+        final boolean mWritten;
+
+        @NonNull final Filters mFilters;
+
+        Entry(int index, @NonNull Dev dev, boolean written, @NonNull Filters filters) {
             mIndex = index;
             mDev = dev;
+            mWritten = written;
+            mFilters = filters;
         }
+
+        Entry with(boolean written) {
+            return new Entry(mIndex, mDev, written, mFilters);
+        }
+
+        Entry with(Filters filters) {
+            return new Entry(mIndex, mDev, mWritten, filters);
+        }
+    }
+
+    private enum Filters {
+        /** One of the same priority would be another's. */
+        NONE,
+        /** They may have gone with the qdisc. The kernel would take them twice. */
+        PERHAPS,
+        ATTACHED
     }
 
     /** What lies outside of this class's reach in a test. */
@@ -202,32 +313,32 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
          */
         @NonNull
         IBpfMap<Struct.S32, Dev> openDevs() throws ErrnoException {
-            return open(DEVS, BpfMap.BPF_F_RDWR, Dev.class);
+            return open(DEVS, Dev.class);
         }
 
         /**
-         * @throws ErrnoException if there is none, or it may not be read
+         * @throws ErrnoException if there is none, or it may not be written
          */
         @NonNull
-        IBpfMap<Struct.S32, Stats> openStats() throws ErrnoException {
-            return open(STATS, BpfMap.BPF_F_RDONLY, Stats.class);
+        IBpfMap<Struct.S32, Queue> openQueues() throws ErrnoException {
+            return open(QUEUES, Queue.class);
         }
 
         /**
-         * @throws ErrnoException if there is none, or it may not be read
+         * @throws ErrnoException if there is none, or it may not be written
          */
         @NonNull
-        IBpfMap<Struct.S32, Struct.U32> openAttached() throws ErrnoException {
-            return open(ATTACHED, BpfMap.BPF_F_RDONLY, Struct.U32.class);
+        IBpfMap<Struct.S32, Counts> openCounts() throws ErrnoException {
+            return open(COUNTS, Counts.class);
         }
 
-        private static <V extends Struct> IBpfMap<Struct.S32, V> open(
-                String map, int mode, Class<V> value) throws ErrnoException {
-            // netd's programs are in the module since then
+        private static <V extends Struct> IBpfMap<Struct.S32, V> open(String map, Class<V> value)
+                throws ErrnoException {
+            // The system server attaches filters since then.
             if (Build.VERSION.SDK_INT < Build.VERSION_CODES.TIRAMISU) {
                 throw new UnsupportedOperationException("older than Android 13");
             }
-            return new BpfMap<>(PATH + map, mode, Struct.S32.class, value);
+            return new BpfMap<>(mapPath(map), BpfMap.BPF_F_RDWR, Struct.S32.class, value);
         }
 
         /**
@@ -244,30 +355,94 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         String getName(int index) {
             return Os.if_indextoname(index);
         }
+
+        /**
+         * @return false: packets begin with the header of IP
+         * @throws ErrnoException if they do not begin with Ethernet's either
+         */
+        boolean isEthernet(@NonNull String iface) throws ErrnoException {
+            try {
+                return TcUtils.isEthernet(iface);
+            } catch (IOException e) {
+                throw toErrno("isEthernet", e);
+            }
+        }
+
+        /**
+         * @throws ErrnoException if there is one, too
+         */
+        void addClsact(int index) throws ErrnoException {
+            try {
+                TcUtils.tcQdiscAddDevClsact(index);
+            } catch (IOException e) {
+                throw toErrno("tc qdisc add", e);
+            }
+        }
+
+        /**
+         * @throws ErrnoException EINVAL if there is no clsact qdisc, or if the priority is another
+         *     kind's; that the filter is there already is none
+         */
+        void addFilter(int index, boolean ingress) throws ErrnoException {
+            try {
+                TcUtils.tcFilterAddDevBpf(
+                        index, ingress, PRIORITY, ALL_PROTOCOLS, programPath(ingress));
+            } catch (IOException e) {
+                throw toErrno("tc filter add", e);
+            }
+        }
+
+        /**
+         * @throws ErrnoException ENOENT if there is none, EINVAL if there is no clsact qdisc, ENODEV
+         *     if there is no interface
+         */
+        void deleteFilter(int index, boolean ingress) throws ErrnoException {
+            try {
+                TcUtils.tcFilterDelDev(index, ingress, PRIORITY, ALL_PROTOCOLS);
+            } catch (IOException e) {
+                throw toErrno("tc filter del", e);
+            }
+        }
+
+        /** TcUtils tells the error in words alone. */
+        private static ErrnoException toErrno(String what, IOException e) {
+            for (int errno : new int[] {EINVAL, ENODEV, ENOENT}) {
+                if (String.valueOf(e.getMessage()).endsWith(Os.strerror(errno))) {
+                    return new ErrnoException(what, errno, e);
+                }
+            }
+            return new ErrnoException(what, EIO, e);
+        }
+    }
+
+    @VisibleForTesting
+    static String mapPath(String map) {
+        return PATH + "map_drwa_" + map;
+    }
+
+    @VisibleForTesting
+    static String programPath(boolean ingress) {
+        return PATH + "prog_drwa_schedcls_" + (ingress ? "ingress" : "egress") + "_drwa";
     }
 
     /**
-     * @throws UnsupportedOperationException with the reason, if the programs are not attached, or
-     *     their maps are not there or may not be used
+     * @throws UnsupportedOperationException with the reason, if the maps are not there or may not be
+     *     used
      */
     DrwaBpfKnobs(@NonNull Dependencies deps, @NonNull DrwaWriteLog log)
             throws UnsupportedOperationException {
         mDeps = deps;
         mLog = log;
         String map = DEVS;
-        final Struct.U32 attached;
         try {
             mDevs = deps.openDevs();
-            map = STATS;
-            mStats = deps.openStats();
-            map = ATTACHED;
-            attached = deps.openAttached().getValue(new Struct.S32(0));
+            map = QUEUES;
+            mQueues = deps.openQueues();
+            map = COUNTS;
+            mCounts = deps.openCounts();
         } catch (ErrnoException e) {
             throw new UnsupportedOperationException(
-                    "cannot use " + PATH + map + ": " + e.getMessage(), e);
-        }
-        if (attached == null || attached.val == 0) {
-            throw new UnsupportedOperationException("netd has not attached the programs");
+                    "cannot use " + mapPath(map) + ": " + e.getMessage(), e);
         }
     }
 
@@ -283,13 +458,18 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     @Override
     public boolean supersedeLimit() {
-        // Programs set the window, and have no say in the buffer.
+        // Programs lower the window, and have no say in the buffer.
         return false;
     }
 
     @Override
+    public boolean reachStacked() {
+        return true;
+    }
+
+    @Override
     public String describe() {
-        return "BPF, " + PATH + DEVS;
+        return "BPF, " + mapPath(DEVS);
     }
 
     @Override
@@ -297,28 +477,15 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return new ArraySet<>(mEntries.keySet());
     }
 
+    /** Takes away what an earlier system server has left. */
     @Override
     public boolean start() {
         if (mStarted) return true;
-        final Set<Integer> indices;
         try {
-            indices = readKeys(mDevs);
+            mGone.addAll(readKeys(mDevs));
         } catch (ErrnoException e) {
             mLog.onError("Cannot read " + DEVS, e);
             return false;
-        }
-        mEntries.clear();
-        mGone.clear();
-        mUnknown = new Entry(UNKNOWN_INDEX, Entry.NONE);
-        for (int index : indices) {
-            final String iface = mDeps.getName(index);
-            if (index == UNKNOWN_INDEX) {
-                mUnknown = read("index " + index, index);
-            } else if (iface == null) {
-                mGone.add(index);
-            } else {
-                remember(iface, read(iface, index));
-            }
         }
         mStarted = true;
         return true;
@@ -332,36 +499,178 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             mEntries.remove(iface);
             mGone.add(known.mIndex);
         }
-        if (index == UNKNOWN_INDEX) return Result.NO_INTERFACE;
-        final Entry entry = read(iface, index);
-        remember(iface, entry);
-        return entry.mDev == null ? Result.MAP_FAILED : Result.DONE;
+        if (index == NO_INDEX) return Result.NO_INTERFACE;
+        final Entry entry = find(iface, index);
+        if (entry != null) mEntries.put(iface, entry.with(isWritten(iface, entry)));
+        return Result.DONE;
     }
 
-    /** One that cannot be read is not known, and written when it is set. */
-    private Entry read(String iface, int index) {
+    /** Its entry, also if it has changed its name, of which only the new one is told. */
+    @Nullable
+    private Entry find(String iface, int index) {
+        for (int i = mEntries.size() - 1; i >= 0; i--) {
+            if (mEntries.valueAt(i).mIndex == index) mEntries.put(iface, mEntries.removeAt(i));
+        }
+        return mEntries.get(iface);
+    }
+
+    private boolean isWritten(String iface, Entry entry) {
         try {
-            final Dev dev = mDevs.getValue(new Struct.S32(index));
-            return new Entry(index, dev == null ? Entry.NONE : dev);
+            return entry.mDev.equals(mDevs.getValue(new Struct.S32(entry.mIndex)));
         } catch (ErrnoException e) {
             onError("read", iface, e);
-            return new Entry(index, null);
+            return false;
         }
     }
 
     @Override
     public Result set(String iface, DrwaSetting setting, int queue) {
-        final Entry known = mEntries.get(iface);
-        if (!setting.isOn()) {
-            return known == null ? Result.DONE : write(iface, known, Entry.NONE, setting);
-        }
+        Entry known = mEntries.get(iface);
+        if (!setting.isOn()) return known == null ? Result.DONE : setOff(iface, known, setting);
         final int index = known == null ? mDeps.getIndex(iface) : known.mIndex;
-        if (index == UNKNOWN_INDEX) return Result.NO_INTERFACE;
-        // First, or a connection in between would offer all that its buffer has room for
-        final Result unknown = setUnknown(DrwaCarrierConfig.MIN_LAMBDA);
-        final Entry former = known == null ? new Entry(index, Entry.NONE) : known;
-        final Result result = write(iface, former, new Dev(setting.lambda, queue), setting);
-        return result == Result.DONE ? unknown : result;
+        if (index == NO_INDEX) return Result.NO_INTERFACE;
+        known = find(iface, index);
+        final Dev dev;
+        try {
+            dev = makeDev(iface, known, setting.lambda, queue);
+        } catch (ErrnoException e) {
+            return onError("prepare", iface, e);
+        }
+        if (dev == null) return Result.MAP_FULL;
+        final Result written = write(iface, index, known, dev, setting);
+        return written == Result.DONE ? attach(iface) : written;
+    }
+
+    /**
+     * @return null if there is no place for it
+     */
+    @Nullable
+    private Dev makeDev(String iface, @Nullable Entry known, int lambda, int number)
+            throws ErrnoException {
+        if (known != null && known.mDev.lambda == lambda && known.mDev.number == number) {
+            return known.mDev;
+        }
+        final int slot = known == null ? takePlace() : (int) known.mDev.slot;
+        if (slot == PLACES) return null;
+        final long l2 =
+                known == null
+                        ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0)
+                        : known.mDev.l2;
+        final boolean keepsQueue = known != null && known.mDev.number == number;
+        final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
+        return new Dev(lambda, number, slot, queue, l2, PRIORITY, 0);
+    }
+
+    /**
+     * Finds and empties a place that no entry counts in, nor has its queue in.
+     *
+     * @return {@link #PLACES} if there is none
+     */
+    private int takePlace() throws ErrnoException {
+        final Set<Long> taken = new ArraySet<>();
+        for (int i = 0; i < mEntries.size(); i++) {
+            taken.add(mEntries.valueAt(i).mDev.slot);
+            taken.add(mEntries.valueAt(i).mDev.queue);
+        }
+        int place = 0;
+        while (place < PLACES && taken.contains((long) place)) place++;
+        if (place == PLACES) return place;
+        final Struct.S32 key = new Struct.S32(place);
+        final byte[] bins = new byte[BINS * Long.BYTES];
+        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins));
+        mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
+        return place;
+    }
+
+    /** The place of the queue that others with this number are in, or its own. */
+    private long findQueue(String iface, int number, int slot) {
+        for (int i = 0; i < mEntries.size() && number != OWN_QUEUE; i++) {
+            final Dev other = mEntries.valueAt(i).mDev;
+            if (other.number == number && !mEntries.keyAt(i).equals(iface)) return other.queue;
+        }
+        return slot;
+    }
+
+    private Result write(
+            String iface, int index, @Nullable Entry known, Dev dev, DrwaSetting setting) {
+        if (known != null && known.mWritten && dev.equals(known.mDev)) return Result.DONE;
+        final Filters left = mGone.remove(index) ? Filters.PERHAPS : Filters.NONE;
+        final Entry entry = new Entry(index, dev, false, known == null ? left : known.mFilters);
+        mEntries.put(iface, entry);
+        try {
+            mDevs.updateEntry(new Struct.S32(index), dev);
+        } catch (ErrnoException e) {
+            return onError("write", iface, e);
+        }
+        mLog.onWritten(iface + " " + setting + ", " + DrwaKnobs.describeQueue((int) dev.number));
+        mEntries.put(iface, entry.with(true));
+        return Result.DONE;
+    }
+
+    private Result attach(String iface) {
+        final Entry entry = mEntries.get(iface);
+        if (entry.mFilters == Filters.ATTACHED) return Result.DONE;
+        try {
+            if (entry.mFilters == Filters.PERHAPS) detach(entry.mIndex);
+            mEntries.put(iface, entry.with(Filters.NONE));
+            addFilter(entry.mIndex, true);
+            mEntries.put(iface, entry.with(Filters.PERHAPS));
+            addFilter(entry.mIndex, false);
+        } catch (ErrnoException e) {
+            mLog.onError("Cannot attach the programs to " + iface, e);
+            return Result.ATTACH_FAILED;
+        }
+        mEntries.put(iface, entry.with(Filters.ATTACHED));
+        return Result.DONE;
+    }
+
+    private void addFilter(int index, boolean ingress) throws ErrnoException {
+        try {
+            mDeps.addFilter(index, ingress);
+        } catch (ErrnoException e) {
+            if (e.errno != EINVAL) throw e;
+            // netd makes the qdisc for networks that are no VPNs.
+            try {
+                mDeps.addClsact(index);
+            } catch (ErrnoException thereIsOne) {
+                throw e;
+            }
+            mDeps.addFilter(index, ingress);
+        }
+    }
+
+    @Override
+    public void onNetworkOf(String iface) {
+        final Entry entry = mEntries.get(iface);
+        if (entry == null || entry.mFilters != Filters.ATTACHED) return;
+        mEntries.put(iface, entry.with(Filters.PERHAPS));
+    }
+
+    /**
+     * Takes away both filters, but for those that netd has taken away, or that went with their
+     * interface.
+     */
+    private void detach(int index) throws ErrnoException {
+        for (boolean ingress : new boolean[] {true, false}) {
+            try {
+                mDeps.deleteFilter(index, ingress);
+            } catch (ErrnoException e) {
+                if (e.errno != ENOENT && e.errno != EINVAL && e.errno != ENODEV) throw e;
+            }
+        }
+    }
+
+    /** Without an entry, a filter of this priority may be another's: so the entry goes last. */
+    private Result setOff(String iface, Entry known, DrwaSetting setting) {
+        try {
+            if (known.mFilters != Filters.NONE) detach(known.mIndex);
+            mDevs.deleteEntry(new Struct.S32(known.mIndex));
+        } catch (ErrnoException e) {
+            return onError("take away", iface, e);
+        }
+        mEntries.remove(iface);
+        mLog.onWritten(iface + " " + setting);
+        return Result.DONE;
     }
 
     @Override
@@ -369,66 +678,17 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         Result result = Result.DONE;
         for (int i = mGone.size() - 1; i >= 0; i--) {
             final int index = mGone.valueAt(i);
+            final String iface = mDeps.getName(index);
             try {
+                if (iface != null) detach(index);
                 mDevs.deleteEntry(new Struct.S32(index));
-                mLog.onWritten("index " + index + " off: gone");
+                mLog.onWritten((iface == null ? "index " + index : iface) + " off: left");
                 mGone.removeAt(i);
             } catch (ErrnoException e) {
-                result = onError("delete", "index " + index, e);
+                result = onError("take away", "index " + index, e);
             }
         }
-        if (!mEntries.isEmpty() || !mGone.isEmpty()) return result;
-        final Result unknown = setUnknown(OFF);
-        return result == Result.DONE ? unknown : result;
-    }
-
-    /**
-     * @param lambda in hundredths; the programs only ask whether it is 0
-     */
-    private Result setUnknown(int lambda) {
-        final Dev dev = new Dev(lambda, OWN_QUEUE);
-        final Dev former = mUnknown.mDev;
-        if (former != null && (former.lambda == OFF) == (lambda == OFF)) return Result.DONE;
-        try {
-            put(UNKNOWN_INDEX, dev);
-            mUnknown = new Entry(UNKNOWN_INDEX, dev);
-            return Result.DONE;
-        } catch (ErrnoException e) {
-            mUnknown = new Entry(UNKNOWN_INDEX, null);
-            return onError("write", "index " + UNKNOWN_INDEX, e);
-        }
-    }
-
-    private Result write(String iface, Entry former, Dev dev, DrwaSetting setting) {
-        if (dev.equals(former.mDev)) return Result.DONE;
-        try {
-            put(former.mIndex, dev);
-        } catch (ErrnoException e) {
-            remember(iface, new Entry(former.mIndex, null));
-            return onError("write", iface, e);
-        }
-        final String queue = setting.isOn() ? ", " + DrwaKnobs.describeQueue((int) dev.queue) : "";
-        mLog.onWritten(iface + " " + setting + queue);
-        remember(iface, new Entry(former.mIndex, dev));
-        return Result.DONE;
-    }
-
-    private void put(int index, Dev dev) throws ErrnoException {
-        final Struct.S32 key = new Struct.S32(index);
-        if (dev.lambda == OFF) {
-            mDevs.deleteEntry(key);
-        } else {
-            mDevs.updateEntry(key, dev);
-        }
-    }
-
-    private void remember(String iface, Entry entry) {
-        mGone.remove(entry.mIndex);
-        // Of an interface that has changed its name, only the new one is told
-        for (int i = mEntries.size() - 1; i >= 0; i--) {
-            if (mEntries.valueAt(i).mIndex == entry.mIndex) mEntries.removeAt(i);
-        }
-        if (!Entry.NONE.equals(entry.mDev)) mEntries.put(iface, entry);
+        return result;
     }
 
     private Result onError(String what, String iface, ErrnoException e) {
@@ -447,33 +707,23 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return keys;
     }
 
-    private static <V extends Struct> Map<Integer, V> read(IBpfMap<Struct.S32, V> map)
-            throws ErrnoException {
-        final Map<Integer, V> entries = new TreeMap<>();
-        for (int key : readKeys(map)) {
-            final V value = map.getValue(new Struct.S32(key));
-            if (value != null) entries.put(key, value);
-        }
-        return entries;
-    }
-
     /** Prints what the maps hold now, whoever wrote it, and what the programs have counted. */
     @Override
     public void dump(PrintWriter pw) {
         try {
-            final Map<Integer, Dev> devs = read(mDevs);
-            final Map<Integer, Stats> stats = read(mStats);
-            devs.remove(UNKNOWN_INDEX);
-            final Set<Integer> indices = new TreeSet<>(devs.keySet());
-            indices.addAll(stats.keySet());
+            final Map<Integer, Dev> devs = new TreeMap<>();
+            for (int index : readKeys(mDevs)) {
+                final Dev dev = mDevs.getValue(new Struct.S32(index));
+                if (dev != null) devs.put(index, dev);
+            }
             pw.println("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
-            for (int index : indices) {
-                final Dev dev = devs.getOrDefault(index, Entry.NONE);
-                final String name = mDeps.getName(index);
+            for (Map.Entry<Integer, Dev> entry : devs.entrySet()) {
+                final Dev dev = entry.getValue();
+                final String iface = mDeps.getName(entry.getKey());
                 pw.println(
-                        (name == null ? "index " + index : name)
-                                + (" lambda=" + dev.lambda + " queue=" + dev.queue)
-                                + (stats.containsKey(index) ? " " + stats.get(index) : ""));
+                        (iface == null ? "index " + entry.getKey() : iface)
+                                + (" lambda=" + dev.lambda + " queue=" + dev.number + " ")
+                                + mCounts.getValue(new Struct.S32((int) dev.slot)));
             }
         } catch (ErrnoException e) {
             pw.println("Cannot read the BPF maps: " + e.getMessage());

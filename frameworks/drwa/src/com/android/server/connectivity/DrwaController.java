@@ -348,6 +348,7 @@ public class DrwaController {
         }
         mNetworks.put(netId, state);
         if (old != null) forgetUnusedSubscription(old.mSubId);
+        if (old == null) state.mInterfaces.forEach(mKnobs::onNetworkOf);
         update();
     }
 
@@ -358,6 +359,7 @@ public class DrwaController {
         if (old == null && mSettled) return;
         mNetworks.remove(netId);
         if (old != null) forgetUnusedSubscription(old.mSubId);
+        if (old != null) old.mInterfaces.forEach(mKnobs::onNetworkOf);
         update();
     }
 
@@ -464,6 +466,8 @@ public class DrwaController {
     private String override(String iface, int lambda) {
         final String reasonOff = mSwitch.getReasonOff();
         if (reasonOff != null) return "DRWA is off: " + reasonOff;
+        final String below = mKnobs.reachStacked() ? findBelow(iface) : null;
+        if (below != null) return "Set " + below + ", which the packets of " + iface + " cross";
         final DrwaSetting setting = new DrwaSetting(lambda, "shell");
         DrwaKnobs.Result result = mKnobs.refresh(iface);
         if (result == DrwaKnobs.Result.DONE) result = mKnobs.set(iface, setting, findQueue(iface));
@@ -611,6 +615,7 @@ public class DrwaController {
      * @return whether it is written
      */
     private boolean write(ArrayMap<String, DrwaSetting> settings, ArrayMap<String, String> limits) {
+        if (mKnobs.reachStacked()) switchOffStacked(settings);
         boolean settled = switchOffBut(settings.keySet(), mKnobs);
         final List<String> description = new ArrayList<>(settings.size());
         final TreeMap<String, Integer> queues = findQueues(settings);
@@ -636,6 +641,24 @@ public class DrwaController {
         Collections.sort(description);
         mDescription = description;
         return settled & mKnobs.clean() == DrwaKnobs.Result.DONE;
+    }
+
+    private void switchOffStacked(ArrayMap<String, DrwaSetting> settings) {
+        for (int i = 0; i < settings.size(); i++) {
+            final String below = findBelow(settings.keyAt(i));
+            if (below == null || !settings.valueAt(i).isOn()) continue;
+            settings.setValueAt(i, DrwaSetting.off("governed at " + below));
+        }
+    }
+
+    /** The interface that this one is stacked on, or null. */
+    @Nullable
+    private String findBelow(String iface) {
+        for (int i = 0; i < mNetworks.size(); i++) {
+            final int depth = mNetworks.valueAt(i).mInterfaces.indexOf(iface);
+            if (depth > 0) return mNetworks.valueAt(i).mInterfaces.get(0);
+        }
+        return null;
     }
 
     /** The queues of all interfaces that are on. */

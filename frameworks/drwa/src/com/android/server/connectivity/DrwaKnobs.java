@@ -31,7 +31,7 @@ import java.util.Set;
  * same interface still.
  *
  * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link
- * #supersedeLimit}, {@link #describe} and {@link #dump}. No method throws what lies below throws:
+ * #supersedeLimit}, {@link #reachStacked}, {@link #describe} and {@link #dump}. No method throws what lies below throws:
  * it is logged, and the result says so.
  *
  * @hide
@@ -53,6 +53,7 @@ interface DrwaKnobs {
         QUEUE_FAILED("netd failed to set " + DrwaSysctlKnobs.QUEUE),
         MAP_FAILED("the BPF map failed"),
         MAP_FULL("the BPF map is full"),
+        ATTACH_FAILED("the BPF programs cannot be attached"),
         NO_UPLINK("no " + DrwaUplink.TARGET),
         UPLINK_FAILED("netd failed to set " + DrwaUplink.TARGET),
         BUSY("another qdisc was put there, which stays");
@@ -84,6 +85,12 @@ interface DrwaKnobs {
     /** Whether an interface that is on has no static limit any more. */
     boolean supersedeLimit();
 
+    /**
+     * Whether an interface's setting reaches what is stacked on it, as 464xlat is, whose packets
+     * cross it as well. Then what is stacked has to be off.
+     */
+    boolean reachStacked();
+
     /** Where they are, for people who read a dump. */
     @NonNull
     String describe();
@@ -98,6 +105,9 @@ interface DrwaKnobs {
      * @return whether it is done: false means that it is worth another try later
      */
     boolean start();
+
+    /** An interface has joined a network or left one, with which netd may take things away. */
+    void onNetworkOf(@NonNull String iface);
 
     /** Finds out what an interface holds, and {@link Result#DONE} if it can be set. */
     @NonNull

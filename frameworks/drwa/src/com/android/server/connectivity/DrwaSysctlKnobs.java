@@ -94,6 +94,14 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     }
 
     @Override
+    public void onNetworkOf(String iface) {}
+
+    @Override
+    public boolean reachStacked() {
+        return false;
+    }
+
+    @Override
     public String describe() {
         return "the kernel's, through netd";
     }

@@ -8,6 +8,7 @@ import static com.android.server.connectivity.TestNetworks.cellular;
 import static com.android.server.connectivity.TestNetworks.internet;
 import static com.android.server.connectivity.TestNetworks.link;
 import static com.android.server.connectivity.TestNetworks.vpn;
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertThrows;
@@ -50,13 +51,99 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
 
     private void assertGoverned(String... ifaces) {
         final List<Integer> wanted = new ArrayList<>();
-        if (ifaces.length != 0) wanted.add(DrwaBpfKnobs.UNKNOWN_INDEX);
         for (String iface : ifaces) wanted.add(mNetd.getIndex(iface));
         wanted.sort(null);
         assertEquals(wanted, new ArrayList<>(keys()));
+        for (String iface : mNetd.getKnobs().keySet()) {
+            final boolean governed = List.of(ifaces).contains(iface);
+            assertEquals(
+                    iface, governed ? List.of(false, true) : List.of(), mNetd.getFilters(iface));
+        }
     }
 
     // What differs from the kernel's knobs
+
+    /** λ and the queue are one entry. */
+    @Override
+    int getKnobs() {
+        return 1;
+    }
+
+    /** 464xlat is governed below. */
+    @Override
+    int getGoverned() {
+        return 2;
+    }
+
+    @Test
+    @Override
+    public void everyInterfaceOfANetworkIsSet() {
+        startOnCellular();
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        assertEquals(LAMBDA, mNetd.getKnob(CLAT));
+        assertGoverned(RMNET);
+    }
+
+    @Test
+    @Override
+    public void interfacesOfANetworkShareItsQueue() {
+        startOnCellular();
+        assertQueues(CELL, RMNET);
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        assertQueues(CELL, RMNET, CLAT);
+        assertDumped("  queue 100");
+    }
+
+    @Test
+    @Override
+    public void vpnSharesTheQueueOfTheOnlyNetworkBelow() {
+        startOnCellular();
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, CLAT, TUN);
+        assertDumped("  queue 100, shared with rmnet_data2");
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        connect(VPN, vpn(List.of(OTHER), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(CELL, RMNET, CLAT);
+        assertQueues(OTHER, RMNET2, TUN);
+        connect(VPN, vpn(List.of(CELL, OTHER), TRANSPORT_CELLULAR), link(TUN));
+        assertQueues(0, TUN);
+        assertGoverned(RMNET, RMNET2, TUN);
+    }
+
+    @Test
+    @Override
+    public void limitIsShownWhereItIsOn() {
+        startOnCellular();
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        final String limit = "stays below the static receive maximum";
+        final String text = dump();
+        assertTrue(text, text.contains("queue 100\n  " + limit));
+        assertEquals(text, text.indexOf(limit), text.lastIndexOf(limit));
+    }
+
+    @Test
+    @Override
+    public void interfaceThatFailsHoldsUpNoOther() {
+        start();
+        for (String failing : List.of(RMNET, RMNET2)) {
+            mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
+            connect(CELL, cellular(SUB), link(RMNET));
+            connect(OTHER, cellular(SUB), link(RMNET2));
+            assertGoverned(failing.equals(RMNET) ? RMNET2 : RMNET);
+            mNetd.faults.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            assertGoverned(RMNET, RMNET2);
+
+            mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
+            mController.onNetworkDestroyed(CELL);
+            mController.onNetworkDestroyed(OTHER);
+            assertGoverned(failing);
+            mNetd.faults.clear();
+            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            assertGoverned();
+        }
+    }
 
     /** The programs do not reach the buffer. */
     @Override
@@ -72,12 +159,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET));
         mController.onNetworkDestroyed(CELL);
         assertEquals(
-                List.of(
-                        "unknown 100 0",
-                        "rmnet_data2 150 100",
-                        "rmnet_data2 deleted",
-                        "unknown deleted"),
-                mNetd.written);
+                List.of("rmnet_data2 150 100", "rmnet_data2 deleted"), mNetd.written);
         assertTrue(dump(), dump().contains("- rmnet_data2 λ=1.50: carrier 1989, queue 100\n"));
         assertTrue(dump(), dump().contains("- rmnet_data2 off: unused\n"));
         assertDumped("Writes: 2, errors: 0");
@@ -112,13 +194,12 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mNetd.setKnob(WLAN, 125);
         mNetd.setQueue(RMNET, 107);
         mNetd.setQueue(TUN, 107);
-        mNetd.getDevs().put(DrwaBpfKnobs.UNKNOWN_INDEX, new DrwaBpfKnobs.Dev(100, 0));
-        mNetd.getDevs().put(GONE, new DrwaBpfKnobs.Dev(300, 0));
+        mNetd.getDevs().put(GONE, FakeNetd.makeDev(300, 0));
         start();
-        assertEquals(Set.of(), keys());
-        assertEquals(5, mNetd.written.size());
+        assertGoverned();
+        assertEquals(4, mNetd.written.size());
         assertEquals(0, mNetd.redundantWrites);
-        assertTrue(dump(), dump().contains("- index 7777 off: gone\n"));
+        assertTrue(dump(), dump().contains("- index 7777 off: left\n"));
     }
 
     @Test
@@ -137,7 +218,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertEquals(1, countLogged("DrwaController", Log.INFO));
         assertDumped("This kernel has no tcp_drwa_lambda");
-        final String reason = "cannot use /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs: ";
+        final String reason = "cannot use /sys/fs/bpf/net_shared/map_drwa_drwa_devs: ";
         assertTrue(
                 dump(), dump().contains("\nNo BPF: " + reason + "nativeBpfFdGet failed: EACCES"));
         assertDumped("Knobs: none, so λ stays off");
@@ -183,7 +264,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         start();
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         connect(CELL, cellular(SUB), link(RMNET));
-        assertDumped("Writes: 0, errors: 2");
+        assertDumped("Writes: 0, errors: 1");
         assertTrue(dump(), dump().contains("Cannot write drwa_devs of rmnet_data2"));
         assertTrue(dump(), dump().contains("Cannot read the BPF maps: "));
     }
@@ -217,28 +298,21 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void dumpTellsWhatGoverns() {
         start();
         assertDumped("This kernel has no tcp_drwa_lambda");
-        assertDumped("Knobs: BPF, /sys/fs/bpf/netd_readonly/map_drwa_drwa_devs");
+        assertDumped("Knobs: BPF, /sys/fs/bpf/net_shared/map_drwa_drwa_devs");
         assertFalse(dump(), dump().contains("No BPF"));
     }
 
     @Test
-    public void programsThatAreNotAttachedGovernNothing() {
-        mBpf.attached.put(0, new Struct.U32(0));
+    public void whatIsStackedIsGovernedBelow() throws Exception {
         start();
-        connect(CELL, cellular(SUB), link(RMNET));
-        assertGoverned();
-        assertDumped("No BPF: netd has not attached the programs");
-        assertDumped("Knobs: none, so λ stays off");
-    }
-
-    @Test
-    public void unknownInterfaceIsGovernedWhileAnyIs() {
-        start();
-        assertGoverned();
         connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
         assertGoverned();
         connect(CELL, cellular(SUB), link(RMNET, CLAT));
-        assertGoverned(RMNET, CLAT);
+        assertGoverned(RMNET);
+        assertDumped("v4-rmnet_data2 off: governed at rmnet_data2");
+        assertShellSays(
+                "Set rmnet_data2, which the packets of v4-rmnet_data2 cross", "set", CLAT, "150");
+        assertGoverned(RMNET);
         connect(CELL, cellular(SUB), link(CLAT));
         connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
         assertGoverned(CLAT, TUN);
@@ -246,26 +320,105 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertGoverned(RMNET2, TUN);
         mController.onNetworkDestroyed(CELL);
         assertGoverned();
-        assertEquals(1, mNetd.written.stream().filter("unknown deleted"::equals).count());
+    }
+
+    private DrwaBpfKnobs.Dev getDev(String iface) {
+        return mNetd.getDevs().getAll().get(mNetd.getIndex(iface));
     }
 
     @Test
-    public void unknownInterfaceThatFailsHoldsUpNoOther() {
-        final FakeBpfMap<DrwaBpfKnobs.Dev> devs = mNetd.getDevs();
-        start();
-        mNetd.fault = FakeNetd.Fault.IO_ERROR;
-        mNetd.onlyUnknownFails = true;
-        connect(CELL, cellular(SUB), link(RMNET));
-        assertEquals(Set.of(mNetd.getIndex(RMNET)), devs.getAll().keySet());
-        assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: the BPF map failed");
-        mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
-        assertGoverned(RMNET);
+    public void interfacesOfOneQueueShareItsPlace() {
+        startOnCellular();
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        final DrwaBpfKnobs.Dev cell = getDev(RMNET);
+        final DrwaBpfKnobs.Dev tun = getDev(TUN);
+        final DrwaBpfKnobs.Dev other = getDev(RMNET2);
+        assertEquals(cell.queue, tun.queue);
+        assertEquals(3, Set.of(cell.slot, tun.slot, other.slot).size());
+        assertFalse(List.of(cell.slot, tun.slot).contains(other.queue));
+        // Its place goes on with the one that stays
+        mController.onNetworkDestroyed(OTHER);
+        connect(CELL, cellular(SUB), link(RMNET2));
+        assertEquals(cell.queue, getDev(TUN).queue);
+        assertEquals(cell.queue, getDev(RMNET2).queue);
+    }
 
-        mNetd.fault = FakeNetd.Fault.IO_ERROR;
+    @Test
+    public void placeIsEmptyWhenItIsTaken() {
+        final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
+        Arrays.fill(full, (byte) 7);
+        mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
+        mBpf.counts.put(0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2)));
+        startOnCellular();
+        assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
+        final String text = dump();
+        assertTrue(text, text.contains("queue=100 flows=0 rounds=0 capped=0 came=0 sent=0"));
+    }
+
+    @Test
+    public void headerIsThatOfTheLink() {
+        startOnCellular();
+        assertEquals(0, getDev(RMNET).l2);
+        mNetd.addInterface("eth1");
+        connect(OTHER, cellular(SUB2), link("eth1"));
+        assertEquals(14, getDev("eth1").l2);
+    }
+
+    @Test
+    public void developersRateLimitKeepsItsPriority() {
+        mNetd.addPolice(RMNET);
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertTrue(mNetd.hasPolice(RMNET));
+        assertEquals(List.of(), mNetd.getFilters(RMNET));
+        assertDumped(
+                "rmnet_data2 λ=1.50: carrier 1989, not written: the BPF programs cannot be"
+                        + " attached");
+        final String text = dump();
+        assertTrue(text, text.contains("Cannot attach the programs to rmnet_data2: "));
+        assertTrue(text, text.contains("EINVAL"));
+        // It goes on where the limit is not
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
+        // Off takes away nothing of others
         mController.onNetworkDestroyed(CELL);
-        assertEquals(Set.of(DrwaBpfKnobs.UNKNOWN_INDEX), devs.getAll().keySet());
-        mNetd.fault = FakeNetd.Fault.NONE;
+        assertTrue(mNetd.hasPolice(RMNET));
+        assertGoverned(RMNET2);
+    }
+
+    @Test
+    public void qdiscIsMadeWhereNetdMakesNone() throws Exception {
+        mNetd.addClsact(RMNET);
+        startOnCellular();
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        assertGoverned(RMNET, TUN);
+        assertDumped("Writes: 2, errors: 0");
+    }
+
+    /** As when one network replaces another on the same interface. */
+    @Test
+    public void programsThatWentWithTheQdiscComeAgain() {
+        startOnCellular();
+        mNetd.removeClsact(RMNET);
+        connect(OTHER, cellular(SUB), link(RMNET));
+        assertGoverned(RMNET);
+        mNetd.removeClsact(RMNET);
+        mController.onNetworkDestroyed(CELL);
+        assertGoverned(RMNET);
+        mNetd.removeClsact(RMNET);
+        mController.onNetworkDestroyed(OTHER);
+        assertGoverned();
+        assertDumped("Writes: 3, errors: 0");
+    }
+
+    @Test
+    public void programsThatCannotBeDetachedAreTriedAgain() {
+        startOnCellular();
+        mNetd.faults.put(RMNET, FakeNetd.Fault.IO_ERROR);
+        mController.onNetworkDestroyed(CELL);
+        assertGoverned(RMNET);
+        mNetd.faults.clear();
         idleFor(DrwaController.MIN_RETRY_DELAY_MS);
         assertGoverned();
     }
@@ -324,12 +477,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void entryThatCannotBeReadHoldsUpNoOther() {
         mNetd.setKnob(WLAN, LAMBDA);
         mNetd.setKnob(RMNET, LAMBDA);
-        mNetd.getDevs().put(DrwaBpfKnobs.UNKNOWN_INDEX, new DrwaBpfKnobs.Dev(100, 0));
         mNetd.faults.put(WLAN, FakeNetd.Fault.IO_ERROR);
         start();
-        assertEquals(
-                Set.of(mNetd.getIndex(WLAN), DrwaBpfKnobs.UNKNOWN_INDEX),
-                mNetd.getDevs().getAll().keySet());
+        assertEquals(Set.of(mNetd.getIndex(WLAN)), keys());
         mNetd.faults.clear();
         idleFor(DrwaController.MIN_RETRY_DELAY_MS);
         assertGoverned();
@@ -339,8 +489,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void leftoverOfALiveNetworkIsTakenOver() {
         mNetd.setKnob(RMNET, LAMBDA);
         mNetd.setQueue(RMNET, CELL);
-        mNetd.getDevs().put(DrwaBpfKnobs.UNKNOWN_INDEX, new DrwaBpfKnobs.Dev(100, 0));
-        mNetd.getDevs().put(GONE, new DrwaBpfKnobs.Dev(300, 0));
+        mNetd.getDevs().put(GONE, FakeNetd.makeDev(300, 0));
         mTelephony.announceConfig(SUB);
         connect(CELL, cellular(SUB), link(RMNET));
         start();
@@ -352,7 +501,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void mapThatIsFullSaysSo() {
         start();
         for (int i = 0; i < 64; i++) {
-            mNetd.getDevs().put(GONE + i, new DrwaBpfKnobs.Dev(100, 0));
+            mNetd.getDevs().put(GONE + i, FakeNetd.makeDev(100, 0));
         }
         connect(CELL, cellular(SUB), link(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: the BPF map is full");
@@ -364,9 +513,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     @Test
     public void kernelWithKnobsIsGovernedByNothingElse() {
         mNetd.addDrwaToKernel();
-        mNetd.getDevs().put(DrwaBpfKnobs.UNKNOWN_INDEX, new DrwaBpfKnobs.Dev(100, 0));
-        mNetd.getDevs().put(mNetd.getIndex(RMNET), new DrwaBpfKnobs.Dev(100, 0));
-        mNetd.getDevs().put(GONE, new DrwaBpfKnobs.Dev(100, 0));
+        mNetd.getDevs().put(mNetd.getIndex(RMNET), FakeNetd.makeDev(100, 0));
+        mNetd.getDevs().put(GONE, FakeNetd.makeDev(100, 0));
         startOnCellular();
         assertEquals(Set.of(), keys());
         assertDumped("Knobs: the kernel's, through netd");
@@ -376,7 +524,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     @Test
     public void leftoversBesideKnobsAreClearedInTheEnd() {
         mNetd.addDrwaToKernel();
-        mNetd.getDevs().put(GONE, new DrwaBpfKnobs.Dev(100, 0));
+        mNetd.getDevs().put(GONE, FakeNetd.makeDev(100, 0));
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         start();
         assertEquals(Set.of(GONE), keys());
@@ -395,19 +543,18 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     @Test
     public void countersAreShownForEachInterface() {
         startOnCellular();
-        final DrwaBpfKnobs.Stats stats =
-                new DrwaBpfKnobs.Stats(1500, 3, 40, 30, 1, bins(1, 2), bins(0, 0, 1L << 40));
-        mBpf.stats.put(mNetd.getIndex(RMNET), stats);
-        mBpf.stats.put(GONE, stats);
-        final String counters =
-                "sockets=3 rounds=40 clamps=30 refused=1 came=1500"
-                        + " delay_us=1,2,0,0,0,0,0,0,0,0,0,0,0,0"
-                        + " rtt_us=0,0,1099511627776,0,0,0,0,0,0,0,0,0,0,0";
+        mBpf.counts.put(
+                0,
+                new DrwaBpfKnobs.Counts(
+                        1500, 70, 4, 5, 6, 7, 3, 40, 30, bins(1, 2), bins(0, 0, 1L << 40)));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
-        assertDumped("rmnet_data2 lambda=150 queue=100 " + counters);
-        assertDumped("index 7777 lambda=0 queue=0 " + counters);
+        assertDumped(
+                "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
+                        + " not_tcp=4 unknown=5 mptcp=6 signed=7"
+                        + " delay_us=1,2,0,0,0,0,0,0,0,0,0,0,0,0"
+                        + " rtt_us=0,0,1099511627776,0,0,0,0,0,0,0,0,0,0,0");
         connect(OTHER, cellular(SUB2), link(RMNET2));
-        assertDumped("rmnet_data3 lambda=300 queue=101");
+        assertTrue(dump(), dump().contains("rmnet_data3 lambda=300 queue=101 flows=0"));
     }
 
     @Test
@@ -415,31 +562,76 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final String header =
                 Files.readString(Path.of(System.getProperty("drwa.top"), "kernel/bpf/drwa.h"));
         assertTrue(header, header.contains("#define DRWA_BINS\t" + DrwaBpfKnobs.BINS + "\n"));
-        assertEquals(List.of("__u32 lambda", "__u32 queue"), findMembers(header, "drwa_dev"));
+        assertTrue(header, header.contains("#define DRWA_DEVS\t" + DrwaBpfKnobs.PLACES + "\n"));
+        assertEquals(
+                List.of(
+                        "__u32 lambda",
+                        "__u32 number",
+                        "__u32 slot",
+                        "__u32 queue",
+                        "__u32 l2",
+                        "__u16 priority",
+                        "__u16 clsact"),
+                findMembers(header, "drwa_dev"));
         assertEquals(
                 List.of(
                         "__u64 came",
-                        "__u64 sockets",
+                        "__u64 sent",
+                        "__u64 not_tcp",
+                        "__u64 unknown",
+                        "__u64 mptcp",
+                        "__u64 is_signed",
+                        "__u64 flows",
                         "__u64 rounds",
-                        "__u64 clamps",
-                        "__u64 refused",
+                        "__u64 capped",
                         "__u64 delay_us[DRWA_BINS]",
                         "__u64 rtt_us[DRWA_BINS]"),
-                findMembers(header, "drwa_stats"));
-        final ByteBuffer raw = ByteBuffer.allocate(33 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 33; i++) raw.putLong(i);
+                findMembers(header, "drwa_counts"));
+        final ByteBuffer raw = ByteBuffer.allocate(37 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 37; i++) raw.putLong(i);
         raw.flip();
-        assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Stats.class));
+        assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
-                "sockets=1 rounds=2 clamps=3 refused=4 came=0"
-                        + " delay_us=5,6,7,8,9,10,11,12,13,14,15,16,17,18"
-                        + " rtt_us=19,20,21,22,23,24,25,26,27,28,29,30,31,32",
-                Struct.parse(DrwaBpfKnobs.Stats.class, raw).toString());
-        final ByteBuffer dev = ByteBuffer.wrap(new DrwaBpfKnobs.Dev(150, 100).writeToBytes());
+                "flows=6 rounds=7 capped=8 came=0 sent=1 not_tcp=2 unknown=3 mptcp=4 signed=5"
+                        + " delay_us=9,10,11,12,13,14,15,16,17,18,19,20,21,22"
+                        + " rtt_us=23,24,25,26,27,28,29,30,31,32,33,34,35,36",
+                Struct.parse(DrwaBpfKnobs.Counts.class, raw).toString());
+        final ByteBuffer dev =
+                ByteBuffer.wrap(new DrwaBpfKnobs.Dev(150, 100, 3, 2, 14, 1, 0).writeToBytes());
         dev.order(ByteOrder.nativeOrder());
-        assertEquals(8, dev.capacity());
-        assertEquals(150, dev.getInt());
-        assertEquals(100, dev.getInt());
+        assertEquals(24, dev.capacity());
+        for (int each : new int[] {150, 100, 3, 2, 14}) assertEquals(each, dev.getInt());
+        assertEquals(1, dev.getShort());
+        assertEquals(0, dev.getShort());
+    }
+
+    /** The state that programs share is empty bytes here, as many as the compiler gives it. */
+    @Test
+    public void queueHasTheSizeOfThePrograms() throws Exception {
+        final Path top = Path.of(System.getProperty("drwa.top"), "kernel");
+        final Path source = Files.createTempFile("queue", ".c");
+        Files.writeString(
+                source,
+                "#include <stdbool.h>\n#include <stddef.h>\n#include <linux/types.h>\n"
+                        + "typedef __u8 u8;\ntypedef __u16 u16;\ntypedef __u32 u32;\n"
+                        + "typedef __s32 s32;\ntypedef __u64 u64;\n#include \"drwa.h\"\n"
+                        + "_Static_assert(sizeof(struct drwa_queue) == "
+                        + DrwaBpfKnobs.QUEUE_BYTES
+                        + ", \"\");\n");
+        final Process compiler =
+                new ProcessBuilder(
+                                "gcc",
+                                "-fsyntax-only",
+                                "-I" + top.resolve("bpf"),
+                                "-I" + top.resolve("src/include"),
+                                "-idirafter",
+                                top.resolve("tests/include").toString(),
+                                source.toString())
+                        .redirectErrorStream(true)
+                        .start();
+        final String said = new String(compiler.getInputStream().readAllBytes());
+        assertEquals(said, 0, compiler.waitFor());
+        Files.delete(source);
     }
 
     private static List<String> findMembers(String header, String struct) {
@@ -458,15 +650,21 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     public void modulesMapsAreLookedForWhereTheLoaderPinsThem() {
         final DrwaBpfKnobs.Dependencies deps = new DrwaBpfKnobs.Dependencies();
         assertThrows(ErrnoException.class, deps::openDevs);
-        assertThrows(ErrnoException.class, deps::openStats);
-        assertThrows(ErrnoException.class, deps::openAttached);
+        assertThrows(ErrnoException.class, deps::openQueues);
+        assertThrows(ErrnoException.class, deps::openCounts);
         final UnsupportedOperationException thrown =
                 assertThrows(
                         UnsupportedOperationException.class,
                         () -> new DrwaBpfDependencies().makeBpfKnobs(new DrwaWriteLog()));
         assertTrue(
                 thrown.getMessage(),
-                thrown.getMessage().startsWith("cannot use /sys/fs/bpf/netd_readonly/"));
+                thrown.getMessage().startsWith("cannot use /sys/fs/bpf/net_shared/"));
+        assertEquals(
+                "/sys/fs/bpf/net_shared/prog_drwa_schedcls_ingress_drwa",
+                DrwaBpfKnobs.programPath(true));
+        assertEquals(
+                "/sys/fs/bpf/net_shared/prog_drwa_schedcls_egress_drwa",
+                DrwaBpfKnobs.programPath(false));
     }
 
     @Test

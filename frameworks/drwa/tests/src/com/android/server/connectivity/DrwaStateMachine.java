@@ -13,6 +13,7 @@ import static com.android.server.connectivity.TestNetworks.link;
 import static com.android.server.connectivity.TestNetworks.vcn;
 import static com.android.server.connectivity.TestNetworks.vpn;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.fail;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Application;
@@ -26,6 +27,7 @@ import android.util.SparseArray;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -324,6 +326,7 @@ public class DrwaStateMachine {
         void disconnect(int netId, boolean interfaceGoesFirst) {
             final Live dead = mLive.remove(netId);
             if (dead != null && interfaceGoesFirst) removeUnused(dead);
+            if (dead != null) dead.interfaces().forEach(mNetd::removeClsact);
             mController.onNetworkDestroyed(netId);
             if (dead != null) removeUnused(dead);
         }
@@ -331,12 +334,22 @@ public class DrwaStateMachine {
         /** The specification: what the knob of an interface must hold. */
         int expected(String iface) {
             if (mOffBySetting || mOffByFlag || !mNetd.hasKnob(iface)) return 0;
+            if (isGovernedBelow(iface)) return expected(below(iface));
             int least = 0;
             for (Live live : mLive.values()) {
                 final int wanted = live.interfaces().contains(iface) ? wanted(live, 1) : 0;
                 if (wanted != 0 && (least == 0 || wanted < least)) least = wanted;
             }
             return least;
+        }
+
+        /** Programs at an interface see the packets of what is stacked on it. */
+        boolean isGovernedBelow(String iface) {
+            return mNetd.hasBpf() && iface.startsWith("v4-");
+        }
+
+        static String below(String iface) {
+            return iface.substring("v4-".length());
         }
 
         /** What a network is to have that is the highest but {@code level - 1} of its stack. */
@@ -352,6 +365,7 @@ public class DrwaStateMachine {
         /** The specification: what the knob of an interface's queue must hold. */
         int expectedQueue(String iface) {
             if (!mKernelHasQueues || expected(iface) == 0) return 0;
+            if (isGovernedBelow(iface)) return expectedQueue(below(iface));
             final Set<Integer> queues = new TreeSet<>();
             mLive.forEach(
                     (netId, live) -> {
@@ -432,6 +446,7 @@ public class DrwaStateMachine {
                             expectedUplinks,
                             foundUplinks)) {
                 map.keySet().removeAll(mNetd.faults.keySet());
+                for (String iface : mNetd.faults.keySet()) map.remove("v4-" + iface);
             }
             for (Map<?, ?> map : List.of(expectedQueues, foundQueues)) {
                 map.keySet().removeAll(mNetd.faultsOfQueues.keySet());
@@ -524,18 +539,36 @@ public class DrwaStateMachine {
             assertEquals("known queues", withoutZeros(expectedQueues), known(knobs, "mQueue"));
         }
 
-        /** It has what is governed, and nothing else, under whatever index. */
+        /** It has what is governed, and nothing else, under whatever index; so have filters. */
         void checkMap(Map<String, Integer> expected) {
+            expected.keySet().removeIf(this::isGovernedBelow);
             final Set<Integer> indices = new TreeSet<>();
             for (String iface : expected.keySet()) indices.add(mNetd.getIndex(iface));
-            if (!indices.isEmpty()) indices.add(DrwaBpfKnobs.UNKNOWN_INDEX);
             final Map<Integer, DrwaBpfKnobs.Dev> devs = mNetd.getDevs().getAll();
             if (!indices.equals(devs.keySet())) assertEquals(dump(), indices, devs.keySet());
+            for (String iface : mNetd.getKnobs().keySet()) {
+                final int filters = expected.containsKey(iface) ? 2 : 0;
+                assertEquals(iface, filters, mNetd.getFilters(iface).size());
+            }
+            checkPlaces(devs.values());
 
             final DrwaKnobs knobs = ReflectionHelpers.getField(mController, "mKnobs");
             assertEquals("known interfaces", expected.keySet(), knobs.getInterfacesNotOff());
             final Set<Integer> gone = ReflectionHelpers.getField(knobs, "mGone");
             assertEquals("gone", Set.of(), gone);
+        }
+
+        static void checkPlaces(Collection<DrwaBpfKnobs.Dev> devs) {
+            final Set<Long> slots = new TreeSet<>();
+            final Map<Long, Long> numbers = new TreeMap<>();
+            for (DrwaBpfKnobs.Dev dev : devs) {
+                if (!slots.add(dev.slot)) fail("two count in place " + dev.slot);
+                // One without a number shares with nobody
+                final long number = dev.number == 0 ? -dev.slot : dev.number;
+                final Long other = numbers.put(dev.queue, number);
+                if (other != null) assertEquals("place " + dev.queue, (long) other, number);
+            }
+            assertEquals("queues", numbers.size(), new TreeSet<>(numbers.values()).size());
         }
 
         static Map<String, Integer> withoutZeros(Map<String, Integer> values) {

@@ -13,15 +13,14 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     /** Null if the maps can be opened. */
     public ErrnoException problem;
 
-    public final FakeBpfMap<DrwaBpfKnobs.Stats> stats =
-            new FakeBpfMap<>(DrwaBpfKnobs.Stats.class, 64, new ReadOnly<>());
+    public final FakeBpfMap<DrwaBpfKnobs.Queue> queues =
+            new FakeBpfMap<>(DrwaBpfKnobs.Queue.class, DrwaBpfKnobs.PLACES, new Unobserved<>());
 
-    public final FakeBpfMap<Struct.U32> attached =
-            new FakeBpfMap<>(Struct.U32.class, 1, new ReadOnly<>());
+    public final FakeBpfMap<DrwaBpfKnobs.Counts> counts =
+            new FakeBpfMap<>(DrwaBpfKnobs.Counts.class, DrwaBpfKnobs.PLACES, new Unobserved<>());
 
     public FakeBpf(FakeNetd netd) {
         mNetd = netd;
-        attached.put(0, new Struct.U32(1));
     }
 
     /** Those of a module with these programs. */
@@ -35,14 +34,12 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
         };
     }
 
-    private static final class ReadOnly<V extends Struct> implements FakeBpfMap.Observer<V> {
+    private static final class Unobserved<V extends Struct> implements FakeBpfMap.Observer<V> {
         @Override
         public void onRead(int key) {}
 
         @Override
-        public void beforeWrite(int key) {
-            throw new AssertionError("This one is the programs' or netd's");
-        }
+        public void beforeWrite(int key) {}
 
         @Override
         public void afterWrite(int key, V former, V value) {}
@@ -55,13 +52,13 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     }
 
     @Override
-    IBpfMap<Struct.S32, DrwaBpfKnobs.Stats> openStats() {
-        return stats;
+    IBpfMap<Struct.S32, DrwaBpfKnobs.Queue> openQueues() {
+        return queues;
     }
 
     @Override
-    IBpfMap<Struct.S32, Struct.U32> openAttached() {
-        return attached;
+    IBpfMap<Struct.S32, DrwaBpfKnobs.Counts> openCounts() {
+        return counts;
     }
 
     @Override
@@ -72,5 +69,25 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     @Override
     String getName(int index) {
         return mNetd.getName(index);
+    }
+
+    @Override
+    boolean isEthernet(String iface) {
+        return iface.startsWith("wlan") || iface.startsWith("eth");
+    }
+
+    @Override
+    void addClsact(int index) throws ErrnoException {
+        mNetd.addClsact(mNetd.getName(index));
+    }
+
+    @Override
+    void addFilter(int index, boolean ingress) throws ErrnoException {
+        mNetd.addFilter(mNetd.getName(index), ingress);
+    }
+
+    @Override
+    void deleteFilter(int index, boolean ingress) throws ErrnoException {
+        mNetd.deleteFilter(mNetd.getName(index), ingress);
     }
 }

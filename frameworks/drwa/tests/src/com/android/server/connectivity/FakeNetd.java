@@ -53,6 +53,12 @@ public class FakeNetd extends INetd.Default {
     private final Map<String, Integer> mIndices = new ConcurrentHashMap<>();
     private int mLastIndex = 1;
     private FakeBpfMap<DrwaBpfKnobs.Dev> mDevs;
+
+    /** By interface, those of the programs' filters that are attached, true for ingress. */
+    private final Map<String, List<Boolean>> mFilters = new ConcurrentHashMap<>();
+
+    private final Set<String> mClsact = ConcurrentHashMap.newKeySet();
+    private final Set<String> mPoliced = ConcurrentHashMap.newKeySet();
     private boolean mKernelHasDrwa = true;
     private boolean mKernelHasQueues = true;
     private boolean mNetdHasUplink = true;
@@ -63,9 +69,6 @@ public class FakeNetd extends INetd.Default {
 
     /** Applies to calls about one interface; for {@link #fault} to win, that has to be set. */
     public final Map<String, Fault> faults = new ConcurrentHashMap<>();
-
-    /** Whether of the maps' entries, {@link #fault} applies to that of no interface alone. */
-    public boolean onlyUnknownFails;
 
     /** Applies to calls about one interface's queue. */
     public final Map<String, Fault> faultsOfQueues = new ConcurrentHashMap<>();
@@ -139,6 +142,9 @@ public class FakeNetd extends INetd.Default {
         mVendorQdiscs.remove(iface);
         mWithoutKnob.remove(iface);
         mIndices.remove(iface);
+        mFilters.remove(iface);
+        mClsact.remove(iface);
+        mPoliced.remove(iface);
         announce(listener -> listener.onInterfaceRemoved(iface));
     }
 
@@ -146,6 +152,9 @@ public class FakeNetd extends INetd.Default {
     public void renameInterface(String from, String to) {
         mKnobs.put(to, mKnobs.remove(from));
         mIndices.put(to, mIndices.remove(from));
+        if (mFilters.containsKey(from)) mFilters.put(to, mFilters.remove(from));
+        if (mClsact.remove(from)) mClsact.add(to);
+        if (mPoliced.remove(from)) mPoliced.add(to);
         if (mQueues.containsKey(from)) mQueues.put(to, mQueues.remove(from));
         if (mUplinks.containsKey(from)) mUplinks.put(to, mUplinks.remove(from));
         if (mVendorQdiscs.remove(from)) mVendorQdiscs.add(to);
@@ -161,7 +170,7 @@ public class FakeNetd extends INetd.Default {
         mKernelHasDrwa = false;
     }
 
-    /** As a kernel without knobs, with programs that netd has attached. */
+    /** As a kernel without knobs, with programs that the module has loaded. */
     public void replaceKnobsByBpf() {
         removeDrwaFromKernel();
         addBpf();
@@ -204,14 +213,84 @@ public class FakeNetd extends INetd.Default {
         return null;
     }
 
+    /** An entry as the programs' owner makes it, of no place in particular. */
+    public static DrwaBpfKnobs.Dev makeDev(long lambda, long queue) {
+        return new DrwaBpfKnobs.Dev(lambda, queue, 0, 0, 0, DrwaBpfKnobs.PRIORITY, 0);
+    }
+
+    /** What governs the packets of an interface: those of 464xlat's cross the one below, too. */
     private DrwaBpfKnobs.Dev getDev(String iface) {
-        return mDevs.getAll()
-                .getOrDefault(getIndex(iface), new DrwaBpfKnobs.Dev(0 /* lambda */, 0 /* queue */));
+        final DrwaBpfKnobs.Dev own = mDevs.getAll().get(getIndex(iface));
+        if (own != null && getFilters(iface).size() == 2) return own;
+        if (iface.startsWith("v4-")) return getDev(iface.substring("v4-".length()));
+        return makeDev(0, 0);
     }
 
     private void setDev(String iface, long lambda, long queue) {
         final int index = mIndices.computeIfAbsent(iface, name -> ++mLastIndex);
-        mDevs.put(index, new DrwaBpfKnobs.Dev(lambda, queue));
+        mDevs.put(index, makeDev(lambda, queue));
+        if (lambda == 0) return;
+        mClsact.add(iface);
+        mFilters.put(iface, new ArrayList<>(List.of(false, true)));
+    }
+
+    /** True for the programs' filter at ingress, false for that at egress. */
+    public List<Boolean> getFilters(String iface) {
+        final List<Boolean> filters = new ArrayList<>(mFilters.getOrDefault(iface, List.of()));
+        Collections.sort(filters);
+        return filters;
+    }
+
+    /** As when netd has added the interface to a network that is no VPN. */
+    public void addClsact(String iface) throws ErrnoException {
+        throwIf(iface);
+        if (!mClsact.add(iface)) throw new ErrnoException("qdisc", OsConstants.EEXIST);
+    }
+
+    /** As ConnectivityService does for a developer's limit. */
+    public void addPolice(String iface) {
+        mClsact.add(iface);
+        mPoliced.add(iface);
+    }
+
+    /** As when netd has taken the interface from its network: the filters go with the qdisc. */
+    public void removeClsact(String iface) {
+        mClsact.remove(iface);
+        mPoliced.remove(iface);
+        mFilters.remove(iface);
+    }
+
+    public boolean hasPolice(String iface) {
+        return mPoliced.contains(iface);
+    }
+
+    /** As the module's TcUtils does, which gives no handle: so the kernel takes one twice. */
+    public void addFilter(String iface, boolean ingress) throws ErrnoException {
+        throwIf(iface);
+        if (!mClsact.contains(iface) || ingress && mPoliced.contains(iface)) {
+            throw new ErrnoException("filter", OsConstants.EINVAL);
+        }
+        mFilters.computeIfAbsent(iface, name -> new ArrayList<>()).add(ingress);
+    }
+
+    /** As the module's TcUtils does: by priority and protocol, whosever it is. */
+    public void deleteFilter(String iface, boolean ingress) throws ErrnoException {
+        throwIf(iface);
+        if (ingress && mPoliced.remove(iface)) return;
+        if (!mClsact.contains(iface)) throw new ErrnoException("filter", OsConstants.EINVAL);
+        final List<Boolean> filters = mFilters.get(iface);
+        if (filters == null || !filters.removeIf(each -> each == ingress)) {
+            throw new ErrnoException("filter", OsConstants.ENOENT);
+        }
+    }
+
+    private void throwIf(String iface) throws ErrnoException {
+        calls++;
+        if (iface == null) throw new ErrnoException("filter", OsConstants.ENODEV);
+        final Fault found = faultOf(iface, "");
+        if (found != Fault.NONE && found != Fault.DIES_AFTER_WRITE) {
+            throw new ErrnoException("filter", OsConstants.EIO);
+        }
     }
 
     private final class SystemCalls implements FakeBpfMap.Observer<DrwaBpfKnobs.Dev> {
@@ -231,16 +310,15 @@ public class FakeNetd extends INetd.Default {
         public void afterWrite(int index, DrwaBpfKnobs.Dev former, DrwaBpfKnobs.Dev dev)
                 throws ErrnoException {
             final long before = former == null ? 0 : former.lambda;
-            if (index != 0 && before != (dev == null ? 0 : dev.lambda)) writes++;
+            if (before != (dev == null ? 0 : dev.lambda)) writes++;
             if (Objects.equals(dev, former)) redundantWrites++;
             written.add(
-                    (index == 0 ? "unknown" : getName(index))
-                            + (dev == null ? " deleted" : " " + dev.lambda + " " + dev.queue));
+                    getName(index)
+                            + (dev == null ? " deleted" : " " + dev.lambda + " " + dev.number));
             if (faultOf(index) == Fault.DIES_AFTER_WRITE) throw ioError();
         }
 
         private Fault faultOf(int index) {
-            if (onlyUnknownFails && index != 0) return Fault.NONE;
             final String iface = getName(index);
             return iface == null ? fault : FakeNetd.this.faultOf(iface, "");
         }
@@ -296,7 +374,7 @@ public class FakeNetd extends INetd.Default {
 
     /** 0 for an interface that has a queue of its own. */
     public int getQueue(String iface) {
-        return isBpf() ? (int) getDev(iface).queue : mQueues.getOrDefault(iface, 0);
+        return isBpf() ? (int) getDev(iface).number : mQueues.getOrDefault(iface, 0);
     }
 
     /** As a netd without DRWA. */

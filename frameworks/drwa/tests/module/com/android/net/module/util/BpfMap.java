@@ -9,7 +9,7 @@ import java.nio.ByteOrder;
 
 /**
  * Stands in for the class of ConnectivityService's module, as {@link Struct} does. Without the
- * native part, which the system property {@code drwa.bpfmap} names, nothing is pinned.
+ * native part, which the system property {@code drwa.natives} names, nothing is pinned.
  */
 public class BpfMap<K extends Struct, V extends Struct> implements IBpfMap<K, V> {
     public static final int BPF_F_RDWR = 0;
@@ -22,7 +22,7 @@ public class BpfMap<K extends Struct, V extends Struct> implements IBpfMap<K, V>
     private static final int DELETE = 3;
     private static final int GET_NEXT_KEY = 4;
 
-    private static final String NATIVE = System.getProperty("drwa.bpfmap");
+    private static final String NATIVE = System.getProperty("drwa.natives");
 
     static {
         if (NATIVE != null) System.load(NATIVE);

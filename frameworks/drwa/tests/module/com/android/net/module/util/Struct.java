@@ -22,6 +22,7 @@ import java.util.List;
 public class Struct {
     /** What C has for a field. */
     public enum Type {
+        U16(int.class, Short.BYTES),
         U32(long.class, Integer.BYTES),
         U63(long.class, Long.BYTES),
         S32(int.class, Integer.BYTES),
@@ -116,6 +117,8 @@ public class Struct {
 
     private static Object get(Field field, ByteBuffer buf) {
         switch (field.type()) {
+            case U16:
+                return buf.getShort() & 0xFFFF;
             case U32:
                 return buf.getInt() & 0xFFFFFFFFL;
             case U63:
@@ -142,6 +145,9 @@ public class Struct {
                 throw new IllegalStateException(e);
             }
             switch (field.type()) {
+                case U16:
+                    buf.putShort((short) (int) value);
+                    break;
                 case U32:
                     buf.putInt((int) (long) value);
                     break;

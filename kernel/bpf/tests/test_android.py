@@ -1,71 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The BPF programs' object: what the simplest loaders, such as Android's, take."""
+"""The programs in the form of Android's loader, without a tree of its."""
 
 import re
 import shutil
-import struct
 import subprocess
 import tomllib
 from pathlib import Path
 
-import pytest
+from objects import sections
 
-from builds import KERNEL
-from objects import MAP_ADDRESS, Section, core_bytes, relocations, sections
-
-BPF = KERNEL / "bpf"
-# The lab's, Android's, and Android's on 5.15.
-VARIANTS = ["-DDRWA_NETNS", "", "-DDRWA_NO_GETSOCKOPT"]
-PROGRAMS = {"cgroup_skb/ingress", "sockops", "cgroup/setsockopt", "cgroup/sock_release"}
-
-CALL = 0x85  # BPF_JMP | BPF_CALL
-
-
-@pytest.fixture(scope="module", params=VARIANTS)
-def built(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> list[Section]:
-    """Compiled with all warnings as errors."""
-    out = tmp_path_factory.mktemp("bpf")
-    command = ["make", f"--directory={BPF}", f"OUT={out}", f"VARIANT={request.param}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return sections(out / "drwa.bpf.o")
-
-
-def test_has_its_programs_alone(built: list[Section]) -> None:
-    code = {section.name: section.data for section in built if section.name in {*PROGRAMS, ".text"}}
-    assert {name for name, data in code.items() if data} == PROGRAMS
-
-
-def test_calls_no_function_but_the_kernels(built: list[Section]) -> None:
-    for section in built:
-        if section.name not in PROGRAMS:
-            continue
-        for code, registers, _, _ in struct.iter_unpack("<BBhi", section.data):
-            assert code != CALL or registers >> 4 == 0
-
-
-def test_needs_no_relocation_but_of_maps(built: list[Section]) -> None:
-    found = relocations(built, PROGRAMS)
-    assert set(found) == {MAP_ADDRESS}
-    assert len(found) > 10
-    assert core_bytes(built) == 0
-
+KERNEL = Path(__file__).resolve().parents[2]
 
 # What drwa.c takes from the header of Android's module, whose own form needs a tree of it
-# (frameworks/bpf/tests).
+# (frameworks/patches/tests).
 ANDROID_HEADER = """
 #define SECTION(name) __attribute__((section(name), used))
 #define AID_ROOT 0
-#define AID_NET_BW_ACCT 3007
+#define AID_SYSTEM 1000
 #define BPFLOADER_MIN_VER 0u
 #define BPFLOADER_MAX_VER 0x10000u
 enum { OPTIONAL = 1, LOAD_ON_ENG = 0, LOAD_ON_USER = 0, LOAD_ON_USERDEBUG = 0 };
 struct kver_uint { unsigned int kver; };
 #define KVER_(v) ((struct kver_uint){ .kver = (v) })
 #define KVER(a, b, c) KVER_(((a) << 24) + ((b) << 16) + (c))
-#define KVER_5_15 KVER(5, 15, 0)
+#define KVER_4_14 KVER(4, 14, 0)
 #define KVER_INF KVER_(0xFFFFFFFFu)
 struct bpf_map_def {
 	unsigned int type, key_size, value_size, max_entries, map_flags, uid, gid, mode;
@@ -83,13 +41,7 @@ static unsigned long long (*bpf_ktime_get_ns)(void) = (void *)5;
 #define LICENSE(name) char _license[] SECTION("license") = (name)
 #include <linux/bpf.h>
 """
-ANDROID_SECTIONS = {
-    "cgroupskb/ingress/drwa",
-    "sockops/drwa/rounds$6_1",
-    "sockops/drwa/rounds$5_15",
-    "setsockopt/drwa",
-    "cgroupsockrelease/drwa",
-}
+ANDROID_SECTIONS = {"schedcls/ingress/drwa", "schedcls/egress/drwa"}
 
 
 def test_androids_form_compiles(tmp_path: Path) -> None:

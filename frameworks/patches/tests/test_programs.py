@@ -2,7 +2,7 @@
 """The patches with the BPF programs, compiled with a real AOSP tree, and run on this kernel.
 
 AOSP names the tree. The object is the one of Android's bpf rule; the loader that reads it is the
-tree's own; the kernel is this machine's, so running it needs root and a version 2 cgroup.
+tree's own; the kernel is this machine's, so running it needs root.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from types import ModuleType
 import pytest
 
 FRAMEWORKS = Path(__file__).resolve().parents[2]
-HERE = FRAMEWORKS / "bpf/tests"
+HERE = FRAMEWORKS / "patches/tests"
 PROJECT = "packages_modules_Connectivity"
 ANDROID = Path("/usr/include/android")
 MULTIARCH = "/usr/lib/x86_64-linux-gnu"
@@ -38,22 +38,20 @@ check_aosp = load("check-aosp")
 
 
 class Tree:
-    """The module with our patches, and without."""
+    """The module with our patches."""
 
-    def __init__(self, series: str, patched: Path, pristine: Path) -> None:
-        self.series, self.patched, self.pristine = series, patched, pristine
+    def __init__(self, series: str, patched: Path) -> None:
+        self.series, self.patched = series, patched
 
-    def folders(self, root: Path) -> dict[str, Path]:
-        """Of headers and sources: these have moved within Android 15."""
-        if (root / "bpf").is_dir():
-            names = ("bpf/headers/include", "bpf/syscall_wrappers/include", "bpf/netd", "bpf/progs")
-        else:
-            native = "staticlibs/native"
-            headers = f"{native}/bpf_headers/include"
-            names = (headers, f"{native}/bpf_syscall_wrappers/include", "netd", "bpf_progs")
-        return dict(
-            zip(("headers", "wrappers", "netd", "progs"), map(root.joinpath, names), strict=True)
-        )
+    def headers(self) -> Path:
+        """These have moved within Android 15."""
+        moved = self.patched / "bpf/headers/include"
+        return moved if moved.is_dir() else self.patched / "staticlibs/native/bpf_headers/include"
+
+    def wrappers(self) -> Path:
+        moved = self.patched / "bpf/syscall_wrappers/include"
+        old = self.patched / "staticlibs/native/bpf_syscall_wrappers/include"
+        return moved if moved.is_dir() else old
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +77,10 @@ def tree(aosp: Path, tmp_path_factory: pytest.TempPathFactory) -> Tree:
                 after = repository.apply("HEAD", patches)
             except check_aosp.CheckError:
                 continue
-            roots = {"patched": after, "pristine": "HEAD"}
-            for name, version in roots.items():
-                (top / name).mkdir()
-                packed = repository.git("archive", version, ":!Cronet", ":!thread", ":!tests")
-                subprocess.run(["tar", "x"], cwd=top / name, input=packed, check=True)
-            return Tree(series, top / "patched", top / "pristine")
+            (top / "patched").mkdir()
+            packed = repository.git("archive", after, ":!Cronet", ":!thread", ":!tests")
+            subprocess.run(["tar", "x"], cwd=top / "patched", input=packed, check=True)
+            return Tree(series, top / "patched")
     pytest.fail(f"no series applies to {aosp}")
 
 
@@ -104,7 +100,7 @@ def rule_flags(android_bp: Path) -> list[str]:
 def object_(tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As build/soong/bpf/bpf.go has it compiled, with this machine's UAPI in place of bionic's."""
     out = tmp_path_factory.mktemp("object")
-    headers = tree.folders(tree.patched)["headers"]
+    headers = tree.headers()
     # Until Android 15, the rule looked into the folder below.
     include = headers / "bpf" if (headers / "bpf/bpf_helpers.h").exists() else headers
     ids = re.findall(
@@ -126,65 +122,17 @@ def object_(tree: Tree, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "drwa.o"
 
 
-def cxx(tree: Tree, root: Path) -> list[str]:
-    folders = tree.folders(root)
-    return [
-        *("clang++", "-std=gnu++20", "-O1", "-include", str(HERE / "Bionic.h")),
-        *("-isystem", str(ANDROID), "-isystem", str(folders["headers"])),
-        *("-isystem", str(folders["headers"] / "bpf"), "-isystem", str(folders["wrappers"])),
-        f"-I{tree.patched / 'drwa/netd'}",
-    ]
-
-
 def test_no_name_has_a_dollar_for_the_kernel(object_: Path) -> None:
     """The loader gives it the first 15 characters."""
     sections = re.findall(r"\] (\S+/drwa\S*) ", run("readelf", "--wide", "--sections", object_))
     names = [name.replace("/", "_") for name in sections if not name.startswith(".rel")]
-    assert len(names) == 5
+    assert len(names) == 2
     assert all(re.fullmatch(r"[A-Za-z0-9_.]+", name[:15]) for name in names)
 
 
-def test_netds_part_compiles(tree: Tree) -> None:
-    source = tree.patched / "drwa/netd/DrwaPrograms.cpp"
-    run(*cxx(tree, tree.patched), "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source)
-
-
-def test_bpf_handler_compiles_as_before(tree: Tree, aosp: Path, tmp_path: Path) -> None:
-    """Newer libraries than Debian's are missing, with the patches as without."""
-    (tmp_path / "android-modules-utils").mkdir()
-    levels = "".join(f"inline bool IsAtLeast{level}() {{ return true; }}" for level in "TUV")
-    stub = f"namespace android::modules::sdklevel {{ {levels} }}\n"
-    (tmp_path / "android-modules-utils/sdk_level.h").write_text(stub)
-    found = []
-    for root in tree.pristine, tree.patched:
-        folders = tree.folders(root)
-        options = [
-            f"-I{folders['netd']}",
-            f"-I{folders['netd'] / 'include'}",
-            f"-isystem{tmp_path}",
-        ]
-        options += [f"-I{folders['progs']}", f"-I{aosp / 'system/netd/include/mainline'}"]
-        options += [f"-isystem{root / 'staticlibs/netd/libnetdutils/include'}"]
-        command = [
-            *cxx(tree, root),
-            "-fsyntax-only",
-            *options,
-            str(folders["netd"] / "BpfHandler.cpp"),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = re.findall(r"(?:error|warning): .*", done.stderr)
-        assert not any("file not found" in line for line in said), said
-        found.append(said)
-    assert found[1] == found[0]
-    hook = (tree.folders(tree.patched)["netd"] / "BpfHandler.cpp").read_text()
-    assert hook.count("drwa::") == 2
-
-
 def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
-    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    cgroups = [mount[1] for mount in mounts if mount[2] == "cgroup2"]
-    if os.geteuid() or not cgroups:
-        pytest.skip("needs root, and a version 2 cgroup")
+    if os.geteuid():
+        pytest.skip("needs root")
     version = LOADER_VERSIONS[tree.series]
     loader = tree.patched / "netbpfload"
     whole = tree.patched / "bpf/loader/NetBpfLoad.cpp"
@@ -194,9 +142,12 @@ def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
     defined = "".join(f"#define __ANDROID_API_{name}__ {level}\n" for name, level in levels)
     device = "inline int android_get_device_api_level() { return 36; }\n"
     (tmp_path / "android/api-level.h").write_text(f"#pragma once\n{defined}{device}")
-    program = tmp_path / "drwa_programs_test"
+    program = tmp_path / "loader_test"
+    headers = tree.headers()
     run(
-        *cxx(tree, tree.patched),
+        *("clang++", "-std=gnu++20", "-O1", "-include", HERE / "Bionic.h"),
+        *("-isystem", ANDROID, "-isystem", headers, "-isystem", headers / "bpf"),
+        *("-isystem", tree.wrappers()),
         *(
             "-w",
             f"-I{loader}",
@@ -204,15 +155,14 @@ def test_on_this_kernel(tree: Tree, object_: Path, tmp_path: Path) -> None:
             *([f"-DLOADER_VERSION={version}"] if version else []),
         ),
         *sources,
-        tree.patched / "drwa/netd/DrwaPrograms.cpp",
-        *(HERE / "DrwaProgramsTest.cpp", "-o", program, f"-L{MULTIARCH}/android"),
+        *(HERE / "LoaderTest.cpp", "-o", program, f"-L{MULTIARCH}/android"),
         *(f"-Wl,-rpath,{MULTIARCH}/android", "-lbase", "-llog", "-lgtest", "-lpthread", "-lbpf"),
     )
-    environment = os.environ | {"OBJECT": str(object_), "CGROUP": cgroups[0]}
+    environment = os.environ | {"OBJECT": str(object_)}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 77:
         pytest.skip(done.stderr.strip())
     said = re.sub(r"(?m)^NetBpfLoad .*\n", "", done.stdout + done.stderr)
     assert done.returncode == 0, said
-    written = re.findall(r"(?m)^TEST_F", (HERE / "DrwaProgramsTest.cpp").read_text())
+    written = re.findall(r"(?m)^TEST_F", (HERE / "LoaderTest.cpp").read_text())
     assert f"[  PASSED  ] {len(written)} tests" in done.stdout
