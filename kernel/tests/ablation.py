@@ -29,14 +29,8 @@ COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
 MECHANISMS: dict[str, Edits] = {
     "dev": (
         (
-            "	return d->rate + drwa_times_lambda(d, d->dev + quarter(d->dev));\n",
+            "	return d->rate + drwa_times_lambda(d, d->dev);\n",
             "	return d->rate;\n",
-        ),
-    ),
-    "a quarter more of dev": (
-        (
-            "drwa_times_lambda(d, d->dev + quarter(d->dev));",
-            "drwa_times_lambda(d, d->dev);",
         ),
     ),
     "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),

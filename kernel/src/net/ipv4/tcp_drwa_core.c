@@ -8,7 +8,7 @@
  *	wnd = (rate + lambda * dev) * (path + max(target, silence)) + 1 segment
  *
  *	rate	 what the last round brought, per time
- *	dev	 5/4 of the mean change of that from round to round
+ *	dev	 how much that changes from round to round, its mean
  *	path	 RTT without the queue
  *	target	 (lambda - 1) * path, 2 ms or more: keeps a steady link full
  *	silence	 the mean of each round's longest time without data
@@ -18,10 +18,10 @@
  *
  * Why each term is there: a steady link needs target alone, and dev and silence are
  * nothing there. A link whose rate varies runs dry unless the window holds what may
- * come next, above the last rate by what rates have lately differed: their standard
- * deviation, 5/4 of the mean change. A radio that serves in bursts brings nothing until
- * the next one, however short the path is: the window has to last for as long. The
- * added segment is the same for all that share a queue, whatever their rates: so these
+ * come next, above the last rate by what rates have lately differed (RFC 6298's
+ * deviation, of rates). A radio that serves in bursts brings nothing until the next
+ * one, however short the path is: the window has to last for as long. The added
+ * segment is the same for all that share a queue, whatever their rates: so these
  * become equal, as in FAST TCP.
  *
  * Where the queue comes from. TCP timestamps (RFC 7323) tell the one-way delay,
@@ -370,8 +370,7 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 			d->rate = rate;
 		}
 	}
-	/* The mean change of normal ones is 4/5 of their standard deviation. */
-	return d->rate + drwa_times_lambda(d, d->dev + quarter(d->dev));
+	return d->rate + drwa_times_lambda(d, d->dev);
 }
 
 /* Queueing delay to aim at on a steady link, us: the least of the link's connections.
