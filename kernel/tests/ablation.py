@@ -21,7 +21,7 @@ from constants import Cells
 from model import Edits
 
 RESULT = builds.TESTS / "results" / "ablation.md"
-TESTED = ("test_model.py", "test_recovery.py", "test_core.py")
+TESTED = ("test_model.py", "test_recovery.py", "test_core.py", "test_adversary.py")
 # What these need beside the law; each edit has a copy of it.
 COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
 
@@ -96,8 +96,11 @@ MECHANISMS: dict[str, Edits] = {
             "	d->rounds = 0;\n	d->base_seen_us",
         ),
     ),
-    "a lost rate brings DRAIN": ((" || d->rate + d->dev >= d->good / 2) {", " || true) {"),),
-    "but not within dev": (("d->rate + d->dev >= d->good / 2", "d->rate >= d->good / 2"),),
+    "a lost rate brings DRAIN": ((" || d->rate + d->dev < d->good / 2;", ";"),),
+    "others' bytes bring DRAIN": (
+        ("READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "d->rate"),
+    ),
+    "but not within dev": (("d->rate + d->dev < d->good / 2", "d->rate < d->good / 2"),),
     "the RTT's growth makes a round full": (
         (
             "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",

@@ -59,8 +59,9 @@
  *     a quarter below. What queue then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
  *   - Less stays: base does, too.
- * Where a queue stands, DRAIN is due within a second if half of the rate is lost, beyond
- * what rates have lately differed: so does a path show that became far longer.
+ * Where a queue stands, DRAIN is due within a second if others bring a quarter, or half
+ * of the rate is lost, beyond what rates have lately differed: so does a path show that
+ * became far longer.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: as much as without this law. It ends with the queue, or when all
@@ -413,13 +414,16 @@ static void link_silence(struct drwa_link *l, const struct drwa_look *r)
 static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
 {
 	u32 begun = r->now_us ^ d->round_us;
+	bool lost;
 	int old;
 
 	if (r->now_us - READ_ONCE(l->drain_us) <= r->elapsed_us)
 		return true;
 	if (!(begun >> DRWA_SECOND_SHIFT))
 		return false;
-	if (!r->full || r->q_us <= r->target_us || d->rival || d->rate + d->dev >= d->good / 2) {
+	/* Beside so much of others there would be little window left after a DRAIN. */
+	lost = READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate + d->dev < d->good / 2;
+	if (!lost || !r->full || r->q_us <= r->target_us || d->rival) {
 		/* A longer path must not put it off; a rival's queue should. */
 		old = max(DRWA_OLD_SHIFT,
 			  fls(d->rival ? d->rtt_us : d->path_us) + DRWA_DRAIN_SHIFT);
