@@ -459,8 +459,7 @@ static void align(struct drwa_flow *f)
 }
 
 /* A sender that stops sending timestamps is a new one. */
-static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const struct segment *s,
-			u32 rtt_us)
+static void take_sample(struct drwa_flow *f, const struct segment *s, u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
@@ -469,7 +468,7 @@ static void take_sample(struct drwa_flow *f, struct drwa_queue *queue, const str
 		return;
 	}
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
-	drwa_start(&f->d, &queue->link, s->now_us, f->next, rtt_us, owd_us, s->ts);
+	drwa_start(&f->d, s->now_us, f->next, rtt_us, owd_us, s->ts);
 	align(f);
 }
 
@@ -533,7 +532,7 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		return;
 	}
 	if (rtt_us)
-		take_sample(f, queue, s, rtt_us);
+		take_sample(f, s, rtt_us);
 	if (!s->len)
 		return;
 	drwa_heard(&queue->link, s->now_us);

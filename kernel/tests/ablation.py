@@ -21,7 +21,7 @@ from constants import Cells
 from model import Edits
 
 RESULT = builds.TESTS / "results" / "ablation.md"
-TESTED = ("test_model.py", "test_recovery.py", "test_core.py")
+TESTED = ("test_model.py", "test_recovery.py", "test_core.py", "test_adversary.py")
 # What these need beside the law; each edit has a copy of it.
 COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
 
@@ -33,7 +33,6 @@ MECHANISMS: dict[str, Edits] = {
             "	return d->rate;\n",
         ),
     ),
-    "dev's cap": (("			d->dev = min(d->dev, 2 * rate);\n", ""),),
     "silence in the window": (("max(r->target_us, READ_ONCE(l->silence_us))", "r->target_us"),),
     "silence in DRAIN": (
         (
@@ -79,11 +78,6 @@ MECHANISMS: dict[str, Edits] = {
             "",
         ),
     ),
-    "who came among others": (
-        ("d->among = link_fresh(now_us,", "d->among = 0 && link_fresh(now_us,"),
-    ),
-    "its DRAIN is soon": (("	if (!d->among && !lost) {", "	if (!lost) {"),),
-    "its DRAIN has the least window": (("d->among ? least : max(bdp, least)", "max(bdp, least)"),),
     "deeper DRAIN for a shorter path": (
         (
             "		d->base_us = d->drain_owd_us;\n		return;\n",
@@ -98,14 +92,15 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "rounds after DRAIN": (
         (
-            "	d->rounds = DRWA_DRAIN_ROUNDS + 1;\n	d->base_seen_us",
+            "	d->rounds = DRWA_DRAIN_ROUNDS;\n	d->base_seen_us",
             "	d->rounds = 0;\n	d->base_seen_us",
         ),
     ),
-    "a lost rate brings DRAIN": ((" || d->rate < d->good / 2);", ");"),),
+    "a lost rate brings DRAIN": ((" || d->rate + d->dev < d->good / 2;", ";"),),
     "others' bytes bring DRAIN": (
-        ("(READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "(d->rate"),
+        ("READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "d->rate"),
     ),
+    "but not within dev": (("d->rate + d->dev < d->good / 2", "d->rate < d->good / 2"),),
     "the RTT's growth makes a round full": (
         (
             "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
@@ -145,7 +140,6 @@ MECHANISMS: dict[str, Edits] = {
     "DRAIN leaves few segments alone": (
         ("	else if (bdp >> DRWA_DRAIN_SHIFT >= r->mss)\n", "	else\n"),
     ),
-    "DRAIN's window is no more than came": (("		bdp = min(bdp, r->bytes);\n", ""),),
     "no verdict while old offers come": (
         (
             " &&\n	    (u64)r->bytes * d->rtt_us <= (u64)(d->wnd + 2 * r->mss) * r->elapsed_us)",

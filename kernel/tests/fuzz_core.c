@@ -159,7 +159,7 @@ static void sample(struct world *w, struct connection *c, u32 rtt_us, u32 owd_us
 		return;
 	}
 	drwa_reset(&c->d, w->law);
-	drwa_start(&c->d, &w->link, w->now_us, c->rcv_nxt, rtt_us, owd_us, !c->blind);
+	drwa_start(&c->d, w->now_us, c->rcv_nxt, rtt_us, owd_us, !c->blind);
 }
 
 /* __tcp_drwa_data_recv() */

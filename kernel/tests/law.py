@@ -116,8 +116,7 @@ class Law:
             library().drwa_sample(self.memory, rtt_us, owd_us)
         else:
             rcv_nxt = self.rcv_nxt % U32
-            link = self.link.memory
-            library().drwa_start(self.memory, link, now_us, rcv_nxt, rtt_us, owd_us, self.stamps)
+            library().drwa_start(self.memory, now_us, rcv_nxt, rtt_us, owd_us, self.stamps)
 
     def due(self) -> bool:
         return bool(library().drwa_due(self.memory, self.link.memory, self.now_us % U32))

@@ -689,7 +689,7 @@ static void sample(struct model *m, struct flow *f, u32 rtt_us, u32 owd_us)
 		return;
 	}
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
-	drwa_start(&f->d, &m->links[f->c.queue], law_clock(m->now_us), f->rcv_nxt * MSS, rtt_us,
+	drwa_start(&f->d, law_clock(m->now_us), f->rcv_nxt * MSS, rtt_us,
 		   owd_us, !f->c.blind);
 }
 

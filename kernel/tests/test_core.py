@@ -161,24 +161,6 @@ def test_delay_takes_an_uplink_queue_for_distance() -> None:
     assert law.round() > before
 
 
-def test_a_late_connection_finds_the_path_within_a_second() -> None:
-    """It met 50 ms of queue, which it takes for its path until its first DRAIN, and no longer."""
-    link = Link()
-    first = Law(DELAY, 150, link)
-    pipe(first, 10e6, 100_000, 5)
-    law = Law(DELAY, 150, link)
-    law.now_us = start_us = first.now_us
-    rounds_of(law, 150_000, 777 + 50_000, 40_000, 2)
-    rounds_of(law, 230_000, 777 + 130_000, 40_000, 2)
-    assert law.path_us == pytest.approx(150_000, abs=2000)
-    while law.phase != DRAIN:
-        rounds_of(law, 180_000, 777 + 80_000, 40_000)
-    assert law.now_us - start_us < 2 * 1_048_576
-    assert law.wnd == 2 * MSS
-    rounds_of(law, 100_000, 777, min(law.wnd, 40_000), 3)
-    assert law.path_us == pytest.approx(100_000, abs=2000)
-
-
 def test_the_least_target_is_everybodys() -> None:
     """Or the connection with the longest path would have the link."""
     link = Link()

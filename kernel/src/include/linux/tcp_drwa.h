@@ -46,7 +46,6 @@ enum drwa_phase {
  * @samples:	RTT samples of this round
  * @law:	enum drwa_law
  * @clock:	the sender has one; otherwise RTTs stand in for one-way delays
- * @among:	@base_us was learned among other connections, and no DRWA_DRAIN since
  * @rival:	traffic that nobody governs keeps a queue here
  * @phase:	enum drwa_phase
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
@@ -74,7 +73,6 @@ struct drwa {
 	u16	samples;
 	u8	law:1,
 		clock:1,
-		among:1,
 		rival:1;
 	u8	phase;
 	u8	rounds;
@@ -166,8 +164,8 @@ static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *
 }
 
 void drwa_reset(struct drwa *d, enum drwa_law law);
-void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 rtt_us, u32 owd_us, bool clock);
+void drwa_start(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us,
+		bool clock);
 void drwa_sample(struct drwa *d, u32 rtt_us, u32 owd_us);
 void drwa_heard(struct drwa_link *l, u32 now_us);
 bool drwa_due(const struct drwa *d, const struct drwa_link *l, u32 now_us);

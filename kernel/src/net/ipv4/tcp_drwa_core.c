@@ -47,7 +47,7 @@
  * window ran before us, and gets four segments.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
- * round, and not in the two after DRAIN. Full: the sender used half of the window; or,
+ * round, and not in the one after DRAIN. Full: the sender used half of the window; or,
  * with no others, the RTT grew by a quarter of the round. Then the link became slower,
  * and the rest of the window is in its queue. An idle sender says nothing of the link.
  *
@@ -59,8 +59,9 @@
  *     a quarter below. What queue then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
  *   - Less stays: base does, too.
- * Where a queue stands, DRAIN is due within a second if half of the rate is lost (so does
- * a path show that became far longer) or others bring a quarter.
+ * Where a queue stands, DRAIN is due within a second if others bring a quarter, or half
+ * of the rate is lost, beyond what rates have lately differed: so does a path show that
+ * became far longer.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: as much as without this law. It ends with the queue, or when all
@@ -72,8 +73,7 @@
  *     it for the path;
  *   - their bytes, so that what is left of all that came is nobody's;
  *   - the silences, for what comes for another breaks them.
- * A connection that begins among others may never meet an empty queue. It trusts no
- * base before its first DRAIN, within a second of HOLD and with two segments.
+ * A connection that begins among others meets an empty queue in their common DRAIN.
  *
  * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
  * them a DRAIN a second. One that sends alone and in bursts widens their windows, by
@@ -180,7 +180,6 @@ static bool link_fresh(u32 now_us, u32 stamp_us)
 /**
  * drwa_start() - take the first RTT sample
  * @d:		connection, just reset
- * @l:		queue that it came through
  * @now_us:	local clock, us
  * @rcv_nxt:	next byte expected
  * @rtt_us:	sample, us; 0 and more than a minute are refused
@@ -189,8 +188,8 @@ static bool link_fresh(u32 now_us, u32 stamp_us)
  *
  * Until data came, nothing is known that could justify more than the SYN offers.
  */
-void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
-		u32 rtt_us, u32 owd_us, bool clock)
+void drwa_start(struct drwa *d, u32 now_us, u32 rcv_nxt, u32 rtt_us, u32 owd_us,
+		bool clock)
 {
 	if (!rtt_us || rtt_us > DRWA_RTT_MAX_US)
 		return;
@@ -201,7 +200,6 @@ void drwa_start(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 	if (d->law == DRWA_LAW_DELAY) {
 		d->base_us = clock ? owd_us : rtt_us;
 		d->base_seen_us = now_us;
-		d->among = link_fresh(now_us, READ_ONCE(l->target_set_us));
 		d->wnd = U16_MAX;
 	}
 	drwa_sample(d, rtt_us, owd_us);
@@ -312,7 +310,7 @@ static u32 delay_queue(struct drwa *d, u32 now_us, u32 last_rtt_us)
 /* What stays of a queue of @q_us when it was to go: none, a rival's, or a longer path */
 static void delay_judge(struct drwa *d, s32 left_us, u32 q_us, bool others)
 {
-	if (left_us <= DRWA_QUEUE_MIN_US || d->among) {
+	if (left_us <= DRWA_QUEUE_MIN_US) {
 		d->base_us += left_us;
 		d->rival = 0;
 	} else if (!d->rival && others) {
@@ -340,19 +338,18 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 		d->base_us = d->drain_owd_us;
 		return;
 	}
-	if (left_us > DRWA_QUEUE_MIN_US && others && !d->among && !d->rival && d->rounds) {
+	if (left_us > DRWA_QUEUE_MIN_US && others && !d->rival && d->rounds) {
 		d->rounds--;
 		return;
 	}
 	d->phase = DRWA_HOLD;
 	/* Until the queue stands again; its absence says nothing of the link. */
-	d->rounds = DRWA_DRAIN_ROUNDS + 1;
+	d->rounds = DRWA_DRAIN_ROUNDS;
 	d->base_seen_us = now_us;
 	d->good = d->rate;
 	if (d->rival)
 		d->wnd = 0;
 	delay_judge(d, left_us, q_us, others);
-	d->among = 0;
 }
 
 /* Keeps the round's rate and how much rates differ; returns what may come next. */
@@ -371,8 +368,6 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 		} else if (r->full || rate > d->rate) {
 			change = rate > d->rate ? rate - d->rate : d->rate - rate;
 			d->dev += (s32)(change - d->dev) >> DRWA_MEAN_SHIFT;
-			/* Rates differ by twice their mean at most: a faster link's end. */
-			d->dev = min(d->dev, 2 * rate);
 			d->rate = rate;
 		}
 	}
@@ -427,9 +422,8 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 	if (!(begun >> DRWA_SECOND_SHIFT))
 		return false;
 	/* Beside so much of others there would be little window left after a DRAIN. */
-	lost = r->full && r->q_us > r->target_us && !d->rival &&
-	       (READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate < d->good / 2);
-	if (!d->among && !lost) {
+	lost = READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate + d->dev < d->good / 2;
+	if (!lost || !r->full || r->q_us <= r->target_us || d->rival) {
 		/* A longer path must not put it off; a rival's queue should. */
 		old = max(DRWA_OLD_SHIFT,
 			  fls(d->rival ? d->rtt_us : d->path_us) + DRWA_DRAIN_SHIFT);
@@ -451,15 +445,13 @@ static void delay_drain(struct drwa *d, const struct drwa_link *l, const struct 
 		d->rounds = 2 * DRWA_DRAIN_ROUNDS;
 		d->drain_owd_us = d->owd_us;
 		d->drain_q_us = r->q_us;
-		/* Where the window is not used, more than comes would be no DRAIN. */
-		bdp = min(bdp, r->bytes);
 	}
 	if (d->rounds <= DRWA_DRAIN_ROUNDS)
 		bdp -= quarter(bdp);
 	/* Senders round down to whole segments, which are a part of few. */
 	else if (bdp >> DRWA_DRAIN_SHIFT >= r->mss)
 		bdp -= bdp >> DRWA_DRAIN_SHIFT;
-	d->wnd = d->among ? least : max(bdp, least);
+	d->wnd = max(bdp, least);
 }
 
 /* The window that the link needs, and beside a rival what it takes to have a part of it */

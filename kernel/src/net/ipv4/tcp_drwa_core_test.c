@@ -59,7 +59,7 @@ static void test_sample(struct test_path *p, u32 rtt_us, u32 owd_us)
 	if (p->drwa.rtt_us)
 		drwa_sample(&p->drwa, rtt_us, owd_us);
 	else
-		drwa_start(&p->drwa, &p->link, p->now_us, p->rcv_nxt, rtt_us,
+		drwa_start(&p->drwa, p->now_us, p->rcv_nxt, rtt_us,
 			   owd_us, !p->blind);
 }
 
@@ -547,15 +547,14 @@ static void drwa_core_silence_forgets(struct kunit *test)
 
 static void drwa_core_refuses_samples(struct kunit *test)
 {
-	struct drwa_link link = { 0 };
 	struct drwa d;
 
 	drwa_reset(&d, DRWA_LAW_DELAY);
-	drwa_start(&d, &link, 1, 1, 0, 0, true);
+	drwa_start(&d, 1, 1, 0, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 0U);
-	drwa_start(&d, &link, 1, 1, U32_MAX, 0, true);
+	drwa_start(&d, 1, 1, U32_MAX, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 0U);
-	drwa_start(&d, &link, 1, 1, 1000, 0, true);
+	drwa_start(&d, 1, 1, 1000, 0, true);
 	KUNIT_EXPECT_EQ(test, d.rtt_us, 1000U);
 }
 

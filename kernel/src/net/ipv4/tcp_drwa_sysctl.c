@@ -290,7 +290,7 @@ static void tcp_drwa_count_round(const struct tcp_drwa_dev *dev,
 void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock)
 {
-	drwa_start(d, tcp_drwa_link(dev), now_us, rcv_nxt, rtt_us, owd_us, clock);
+	drwa_start(d, now_us, rcv_nxt, rtt_us, owd_us, clock);
 	d->epoch = READ_ONCE(dev->epoch);
 }
 
