@@ -119,7 +119,8 @@ TEST_F(LoaderTest, theyAreFiltersOfAnInterface) {
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     // The loader pins below /sys/fs/bpf, which is the machine's own, as its interfaces are.
-    if (unshare(CLONE_NEWNS | CLONE_NEWNET) || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)) {
+    if (unshare(CLONE_NEWNS | CLONE_NEWNET) ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)) {
         perror("unshare");
         return 77;
     }

@@ -49,16 +49,16 @@ import java.util.TreeSet;
  * The BPF programs that govern connections at interfaces, on a kernel without knobs of its own.
  *
  * <ul>
- *   <li>An interface that is on has an entry in {@code drwa_devs}, by its index, and the programs as
- *       filters of its clsact qdisc. One that is off has neither.
- *   <li>{@code drwa_counts} and {@code drwa_queues} have a place for each entry, which is empty when
- *       the entry is made. Interfaces with one queue have the queue's place of the first.
+ *   <li>An interface that is on has an entry in {@code drwa_devs}, by its index, and the programs
+ *       as filters of its clsact qdisc. One that is off has neither.
+ *   <li>{@code drwa_counts} and {@code drwa_queues} have a place for each entry, which is empty
+ *       when the entry is made. Interfaces with one queue have the queue's place of the first.
  * </ul>
  *
  * <p>Entries outlive the system server and interfaces, and an index may be another interface's one
- * day. So what was left is taken away at the start, and what belongs to no interface whenever one is
- * gone. Filters may go sooner: netd takes away an interface's qdisc when it leaves a network, and all
- * of them when it starts. They are attached anew then, see {@link #onNetworkOf}.
+ * day. So what was left is taken away at the start, and what belongs to no interface whenever one
+ * is gone. Filters may go sooner: netd takes away an interface's qdisc when it leaves a network,
+ * and all of them when it starts. They are attached anew then, see {@link #onNetworkOf}.
  *
  * <p>It is the only writer, and keeps what it has written. SingleWriterBpfMap, which is for that,
  * came after Android 14, and forgets an entry that it could not write.
@@ -74,8 +74,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     @VisibleForTesting static final String COUNTS = "drwa_counts";
 
     /**
-     * Before those of tethering and clat, which redirect what they take. The filter of a developer's
-     * ingress rate limit has the same, so that one of the two cannot be attached.
+     * Before those of tethering and clat, which redirect what they take. The filter of a
+     * developer's ingress rate limit has the same, so that one of the two cannot be attached.
      */
     @VisibleForTesting static final short PRIORITY = 1;
 
@@ -393,8 +393,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         }
 
         /**
-         * @throws ErrnoException ENOENT if there is none, EINVAL if there is no clsact qdisc, ENODEV
-         *     if there is no interface
+         * @throws ErrnoException ENOENT if there is none, EINVAL if there is no clsact qdisc,
+         *     ENODEV if there is no interface
          */
         void deleteFilter(int index, boolean ingress) throws ErrnoException {
             try {
@@ -426,8 +426,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     /**
-     * @throws UnsupportedOperationException with the reason, if the maps are not there or may not be
-     *     used
+     * @throws UnsupportedOperationException with the reason, if the maps are not there or may not
+     *     be used
      */
     DrwaBpfKnobs(@NonNull Dependencies deps, @NonNull DrwaWriteLog log)
             throws UnsupportedOperationException {
@@ -553,9 +553,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final int slot = known == null ? takePlace() : (int) known.mDev.slot;
         if (slot == PLACES) return null;
         final long l2 =
-                known == null
-                        ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0)
-                        : known.mDev.l2;
+                known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
         final boolean keepsQueue = known != null && known.mDev.number == number;
         final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
         return new Dev(lambda, number, slot, queue, l2, PRIORITY, 0);

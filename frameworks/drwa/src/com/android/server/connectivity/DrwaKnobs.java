@@ -31,8 +31,8 @@ import java.util.Set;
  * same interface still.
  *
  * <p>Belongs to one thread, except for {@link #isMissing}, {@link #hasQueues}, {@link
- * #supersedeLimit}, {@link #reachStacked}, {@link #describe} and {@link #dump}. No method throws what lies below throws:
- * it is logged, and the result says so.
+ * #supersedeLimit}, {@link #reachStacked}, {@link #describe} and {@link #dump}. No method throws
+ * what lies below throws: it is logged, and the result says so.
  *
  * @hide
  */

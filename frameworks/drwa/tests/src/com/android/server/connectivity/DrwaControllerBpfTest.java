@@ -158,8 +158,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET));
         connect(CELL, cellular(SUB), link(RMNET));
         mController.onNetworkDestroyed(CELL);
-        assertEquals(
-                List.of("rmnet_data2 150 100", "rmnet_data2 deleted"), mNetd.written);
+        assertEquals(List.of("rmnet_data2 150 100", "rmnet_data2 deleted"), mNetd.written);
         assertTrue(dump(), dump().contains("- rmnet_data2 λ=1.50: carrier 1989, queue 100\n"));
         assertTrue(dump(), dump().contains("- rmnet_data2 off: unused\n"));
         assertDumped("Writes: 2, errors: 0");
