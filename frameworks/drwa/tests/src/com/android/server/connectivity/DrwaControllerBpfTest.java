@@ -11,6 +11,7 @@ import static com.android.server.connectivity.TestNetworks.vpn;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
@@ -341,6 +342,20 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET2));
         assertEquals(cell.queue, getDev(TUN).queue);
         assertEquals(cell.queue, getDev(RMNET2).queue);
+        // Which is not emptied for the newcomer
+        assertNotEquals(cell.queue, getDev(RMNET2).slot);
+    }
+
+    @Test
+    public void interfacesWithoutANumberShareNoQueue() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        mNetd.addInterface("tun1");
+        connect(VPN, vpn(List.of(CELL, OTHER), TRANSPORT_CELLULAR), link(TUN));
+        connect(VPN + 1, vpn(List.of(CELL, OTHER), TRANSPORT_CELLULAR), link("tun1"));
+        assertEquals(0, getDev(TUN).number);
+        assertEquals(0, getDev("tun1").number);
+        assertNotEquals(getDev(TUN).queue, getDev("tun1").queue);
     }
 
     @Test
