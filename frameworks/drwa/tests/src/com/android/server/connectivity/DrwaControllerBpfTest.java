@@ -346,6 +346,18 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertNotEquals(cell.queue, getDev(RMNET2).slot);
     }
 
+    /** Before anything takes away what was left. */
+    @Test
+    public void leftoverThatIsOnAtOnceIsAttachedOnce() {
+        mNetd.setKnob(RMNET, LAMBDA);
+        final DrwaBpfKnobs knobs = new DrwaBpfKnobs(mBpf, new DrwaWriteLog());
+        assertTrue(knobs.start());
+        final DrwaSetting setting = new DrwaSetting(LAMBDA, "test");
+        assertEquals(DrwaKnobs.Result.DONE, knobs.set(RMNET, setting, CELL));
+        assertEquals(DrwaKnobs.Result.DONE, knobs.clean());
+        assertGoverned(RMNET);
+    }
+
     @Test
     public void interfacesWithoutANumberShareNoQueue() {
         startOnCellular();
