@@ -190,7 +190,7 @@ public class DrwaController {
         }
 
         boolean isDebuggable() {
-            return Build.isDebuggable();
+            return !Build.TYPE.equals("user");
         }
 
         /** What carrier configurations are read by, on a thread that may have to wait. */

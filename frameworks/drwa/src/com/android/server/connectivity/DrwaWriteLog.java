@@ -19,13 +19,18 @@
 package com.android.server.connectivity;
 
 import android.annotation.NonNull;
-import android.util.LocalLog;
 import android.util.Log;
+import com.android.internal.annotations.GuardedBy;
 import java.io.PrintWriter;
+import java.time.LocalDateTime;
+import java.util.ArrayDeque;
 
 /**
  * What was written lately to {@link DrwaKnobs}, and what failed. Written by one thread, printed by
  * any.
+ *
+ * <p>android.util.LocalLog is not in the API that a system service outside of the platform is built
+ * with.
  *
  * @hide
  */
@@ -34,7 +39,9 @@ final class DrwaWriteLog {
 
     private static final int MAX_LINES = 100;
 
-    @NonNull private final LocalLog mLog = new LocalLog(MAX_LINES);
+    /** The latest first. */
+    @GuardedBy("mLines")
+    private final ArrayDeque<String> mLines = new ArrayDeque<>(MAX_LINES);
 
     // Written by the owning thread alone, read by others too.
     private volatile int mWrites;
@@ -42,27 +49,36 @@ final class DrwaWriteLog {
 
     void onWritten(@NonNull String what) {
         mWrites++;
-        mLog.log(what);
+        log(what);
     }
 
     /** Of what somebody else has a right to refuse. */
     void onRefused(@NonNull String what, @NonNull Exception e) {
         final String message = what + ": " + e;
         Log.i(TAG, message);
-        mLog.log(message);
+        log(message);
     }
 
     void onError(@NonNull String what, @NonNull Exception e) {
         mErrors++;
         final String message = what + ": " + e;
         Log.e(TAG, message);
-        mLog.log(message);
+        log(message);
     }
 
     /** Prints counters and recent lines, the latest first. Callable from any thread. */
     void dump(@NonNull PrintWriter pw) {
         pw.println("Writes: " + mWrites + ", errors: " + mErrors);
         pw.println("Recent writes:");
-        mLog.reverseDump(pw);
+        synchronized (mLines) {
+            mLines.forEach(pw::println);
+        }
+    }
+
+    private void log(String what) {
+        synchronized (mLines) {
+            if (mLines.size() == MAX_LINES) mLines.removeLast();
+            mLines.addFirst(LocalDateTime.now() + " - " + what);
+        }
     }
 }

@@ -1273,7 +1273,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
 
     @Test
     public void buildTypeIsThePlatforms() {
-        assertEquals(Build.isDebuggable(), new DrwaController.Dependencies().isDebuggable());
+        assertEquals(!Build.TYPE.equals("user"), new DrwaController.Dependencies().isDebuggable());
     }
 
     @Test

@@ -47,6 +47,8 @@ import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 import org.robolectric.annotation.Implements;
+import org.robolectric.shadows.ShadowBuild;
+import org.robolectric.shadows.ShadowBuild;
 import org.robolectric.shadows.ShadowConnectivityManager;
 
 @RunWith(RobolectricTestRunner.class)
@@ -231,6 +233,7 @@ public class DrwaServiceTest {
 
     @Test
     public void shellReachesThePolicy() throws Exception {
+        ShadowBuild.setType("user");
         start();
         final File file = File.createTempFile("drwa", null);
         try (ParcelFileDescriptor out =
@@ -238,7 +241,6 @@ public class DrwaServiceTest {
             final String[] args = {"nonsense"};
             assertEquals(-1, published().handleShellCommand(null, out, null, args));
             final String text = Files.readString(file.toPath());
-            // Robolectric has a user build
             assertEquals("Only debuggable builds have this command\n", text);
         } finally {
             file.delete();
