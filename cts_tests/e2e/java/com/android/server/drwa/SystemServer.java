@@ -243,9 +243,8 @@ public class SystemServer {
     private void loadSettings(Path folder) throws IOException {
         final Map<String, String> properties = load(folder.resolve("properties"));
         properties.forEach(ShadowSystemProperties::override);
-        if (properties.getOrDefault("ro.debuggable", "0").equals("1")) {
-            ReflectionHelpers.setStaticField(Build.class, "IS_DEBUGGABLE", true);
-        }
+        final boolean debuggable = properties.getOrDefault("ro.debuggable", "0").equals("1");
+        ReflectionHelpers.setStaticField(Build.class, "TYPE", debuggable ? "userdebug" : "user");
         for (String store : List.of("settings", "device_config")) {
             load(folder.resolve(store)).forEach((name, value) -> put(store, name, value));
         }

@@ -37,8 +37,8 @@ public class RestartTest extends DrwaHostTestCase {
     public void restartOfNetdStartsAnew() throws Exception {
         final Map<String, Integer> settings = getSettings();
         disturb();
-        shell("stop netd");
-        shell("start netd");
+        // init restarts the system server with it, which it does not after "stop" and "start".
+        shell("setprop ctl.restart netd");
         getDevice().waitForDeviceAvailable();
         assertSettingsComeBack(settings);
     }

@@ -90,8 +90,8 @@ public class UplinkTest extends DrwaHostTestCase {
 
     @Test
     public void restartOfNetdStartsAnew() throws Exception {
-        shell("stop netd");
-        shell("start netd");
+        // init restarts the system server with it, which it does not after "stop" and "start".
+        shell("setprop ctl.restart netd");
         getDevice().waitForDeviceAvailable();
         assertHeldSoon(mTargets);
     }
