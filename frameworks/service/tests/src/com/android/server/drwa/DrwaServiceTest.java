@@ -48,7 +48,6 @@ import org.robolectric.RuntimeEnvironment;
 import org.robolectric.annotation.Config;
 import org.robolectric.annotation.Implements;
 import org.robolectric.shadows.ShadowBuild;
-import org.robolectric.shadows.ShadowBuild;
 import org.robolectric.shadows.ShadowConnectivityManager;
 
 @RunWith(RobolectricTestRunner.class)
