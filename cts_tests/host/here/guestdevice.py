@@ -33,7 +33,7 @@ KERNEL_LINE = "6.12"
 POLL_S = 0.005
 # User builds have no "cmd drwa".
 PROPERTIES = "ro.debuggable=1\n"
-GUEST_FILES = ("shell.py", "networks.sh", "start.sh", "vendor.xml")
+GUEST_FILES = ("shell.py", "networks.sh", "setprop.sh", "vendor.xml")
 
 BEFORE_START = """\
 for interface in rmnet0 wlan0; do
@@ -44,7 +44,7 @@ done
 AFTER_START = """\
 mkdir /run/phone
 ln -s "$PWD/networks.sh" /run/phone/networks
-ln -s "$PWD/start.sh" /run/phone/start
+ln -s "$PWD/setprop.sh" /run/phone/setprop
 export PATH="/run/phone:$PATH"
 networks
 python3 shell.py
