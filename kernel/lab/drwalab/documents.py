@@ -8,7 +8,7 @@ have that text; where the numbers differ, it is stale.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
@@ -164,11 +164,17 @@ def shortfalls(*names: str) -> dict[tuple[str, str], list[str]]:
     lines = [{(row["Row"], row["Target"]): row for row in table(name)} for name in names]
     found = {}
     for target in dict.fromkeys(target for line in lines for target in line):
-        rows = [line[target] for line in lines]
-        if any(row[""] == "missed" for row in rows):
-            worst = [r["Worst"] + ("" if r[""] == "missed" else ", met") for r in rows]
-            found[target] = [rows[0]["Bound"], *worst]
+        rows = [line.get(target) for line in lines]
+        known = [row for row in rows if row]
+        if any(row[""] == "missed" for row in known):
+            found[target] = [known[0]["Bound"], *map(_worst, rows)]
     return found
+
+
+def _worst(row: Mapping[str, str] | None) -> str:
+    if not row:
+        return "not recorded"
+    return row["Worst"] + ("" if row[""] == "missed" else ", met")
 
 
 def _met(name: str) -> str:
