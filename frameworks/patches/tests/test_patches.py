@@ -1,33 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts that make, check and apply the patches, and what patches share with sources."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-FRAMEWORKS = Path(__file__).resolve().parents[2]
+from scripts import FRAMEWORKS, load
+
 HOOKS = sorted((FRAMEWORKS / "patches").glob("packages_modules_Connectivity/*/0002-*.patch"))
 CARRIER_CONFIGS = sorted((FRAMEWORKS / "patches").glob("frameworks_base/*/0001-*.patch"))
 POLICY = FRAMEWORKS / "drwa/src/com/android/server/connectivity"
-
-
-def load(name: str) -> ModuleType:
-    loader = SourceFileLoader(name.replace("-", "_"), str(FRAMEWORKS / name))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 mkpatches = load("mkpatches")

@@ -5,33 +5,22 @@ AOSP names the tree. The object is the one of Android's bpf rule; the loader tha
 tree's own; the kernel is this machine's, so running it needs root.
 """
 
-import importlib.util
 import os
 import re
 import subprocess
 import tomllib
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-FRAMEWORKS = Path(__file__).resolve().parents[2]
+from scripts import FRAMEWORKS, load
+
 HERE = FRAMEWORKS / "patches/tests"
 PROJECT = "packages_modules_Connectivity"
 ANDROID = Path("/usr/include/android")
 MULTIARCH = "/usr/lib/x86_64-linux-gnu"
 # What a loader takes itself for on its own release; that of Android 14 has its version itself.
 LOADER_VERSIONS = {"14": None, "15-r1": 46, "15": 46, "16": 47}
-
-
-def load(name: str) -> ModuleType:
-    loader = SourceFileLoader(name.replace("-", "_"), str(FRAMEWORKS / name))
-    spec = importlib.util.spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 check_aosp = load("check-aosp")

@@ -76,6 +76,11 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         return 2;
     }
 
+    @Override
+    String getRmnets() {
+        return "rmnet_data2";
+    }
+
     @Test
     @Override
     public void everyInterfaceOfANetworkIsSet() {
@@ -93,23 +98,6 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET, CLAT));
         assertQueues(CELL, RMNET, CLAT);
         assertDumped("  queue 100");
-    }
-
-    @Test
-    @Override
-    public void vpnSharesTheQueueOfTheOnlyNetworkBelow() {
-        startOnCellular();
-        connect(CELL, cellular(SUB), link(RMNET, CLAT));
-        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
-        assertQueues(CELL, RMNET, CLAT, TUN);
-        assertDumped("  queue 100, shared with rmnet_data2");
-        connect(OTHER, cellular(SUB2), link(RMNET2));
-        connect(VPN, vpn(List.of(OTHER), TRANSPORT_CELLULAR), link(TUN));
-        assertQueues(CELL, RMNET, CLAT);
-        assertQueues(OTHER, RMNET2, TUN);
-        connect(VPN, vpn(List.of(CELL, OTHER), TRANSPORT_CELLULAR), link(TUN));
-        assertQueues(0, TUN);
-        assertGoverned(RMNET, RMNET2, TUN);
     }
 
     @Test

@@ -370,7 +370,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         connect(CELL, cellular(SUB), link(RMNET, CLAT));
         connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
         assertQueues(CELL, RMNET, CLAT, TUN);
-        assertDumped("  queue 100, shared with rmnet_data2, v4-rmnet_data2");
+        assertDumped("  queue 100, shared with " + getRmnets());
         connect(OTHER, cellular(SUB2), link(RMNET2));
         connect(VPN, vpn(List.of(OTHER), TRANSPORT_CELLULAR), link(TUN));
         assertQueues(CELL, RMNET, CLAT);
@@ -701,6 +701,11 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         putSetting(null);
         assertAll(LAMBDA);
         assertEquals(5 * getGoverned(), mNetd.writes);
+    }
+
+    /** Whom a VPN over a cellular network with 464xlat shares its queue with. */
+    String getRmnets() {
+        return "rmnet_data2, v4-rmnet_data2";
     }
 
     /** How many interfaces are set, of a cellular network with 464xlat, and a VPN over it. */
