@@ -505,6 +505,16 @@ static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u
 		count(&counts->is_signed, len);
 }
 
+/* The filters were away. What passed meanwhile was not seen, and filled the queue. */
+static void resume(struct drwa_flow *f, const struct drwa_counts *counts, const struct segment *s)
+{
+	f->came_since_us = counts->began_us;
+	f->next = bpf_ntohl(s->tcp.seq);
+	f->hole = f->next;
+	f->window_us = 0;
+	drwa_reset(&f->d, DRWA_LAW_DELAY);
+}
+
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		 struct drwa_counts *counts, const struct segment *s)
 {
@@ -517,6 +527,8 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 			return;
 	}
 	f->came_us = s->now_us;
+	if (f->came_since_us != (u32)counts->began_us)
+		resume(f, counts, s);
 	if (f->aside) {
 		count_aside(counts, f, s->len);
 		return;
@@ -543,7 +555,7 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 /* --- What is sent --- */
 
 /* A SYN, or a SYN ACK */
-static void open(struct __sk_buff *skb, const struct segment *s)
+static void open(struct __sk_buff *skb, const struct segment *s, const struct drwa_counts *counts)
 {
 	u32 window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
 	/* Before 4.18, what a map is given comes from the stack. */
@@ -557,6 +569,8 @@ static void open(struct __sk_buff *skb, const struct segment *s)
 	if (!f)
 		return;
 	f->opened_us = s->now_us;
+	f->came_since_us = counts->began_us;
+	f->sent_since_us = counts->began_us;
 	f->opened_seq = bpf_ntohl(s->tcp.seq);
 	f->ifindex = skb->ifindex;
 	f->forwarded = !!skb->ingress_ifindex;
@@ -647,12 +661,18 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 		 const struct drwa_dev *dev, struct drwa_counts *counts)
 {
 	u32 acked = bpf_ntohl(s->tcp.ack);
+	bool seen = f->sent_since_us == (u32)counts->began_us;
 
-	if ((s32)(acked - f->acked) > 0)
+	if (!seen) {
+		/* The filters were away: this one tells what was offered meanwhile. */
+		f->sent_since_us = counts->began_us;
+		f->edge = acked;
+	}
+	if (!seen || (s32)(acked - f->acked) > 0)
 		WRITE_ONCE(f->acked, acked);
 	measure_lan(f, s, acked);
 	mark(f, s);
-	offer(skb, f, s, counts, dev->lambda);
+	offer(skb, f, s, counts, dev->lambda && seen);
 }
 
 /* Whose packet it is */
@@ -674,7 +694,11 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 	p->counts = bpf_map_lookup_elem(&drwa_counts, &slot);
 	slot = p->dev->queue;
 	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
-	return p->counts && p->queue;
+	if (!p->counts || !p->queue)
+		return false;
+	if (!p->counts->began_us)
+		p->counts->began_us = bpf_ktime_get_ns() / NSEC_PER_USEC | 1;
+	return true;
 }
 
 #pragma clang attribute pop
@@ -722,7 +746,7 @@ DRWA_PROG(egress)(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (s.tcp.flags & TCPHDR_SYN) {
 		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
-			open(skb, &s);
+			open(skb, &s, p.counts);
 		return TC_ACT_UNSPEC;
 	}
 	f = bpf_map_lookup_elem(&drwa_flows, &s.key);

@@ -68,6 +68,7 @@ struct drwa_queue {
  * @capped:	segments that offered less
  * @delay_us:	rounds by queueing delay
  * @rtt_us:	rounds by RTT without it
+ * @began_us:	when the first packet crossed since the owner emptied this, odd
  */
 struct drwa_counts {
 	__u64	came;
@@ -81,6 +82,7 @@ struct drwa_counts {
 	__u64	capped;
 	__u64	delay_us[DRWA_BINS];
 	__u64	rtt_us[DRWA_BINS];
+	__u64	began_us;
 };
 
 /* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
@@ -117,6 +119,7 @@ enum drwa_aside {
  * @segment:	what a full segment of the sender's is, bytes
  * @last_len:	payload of the last segment or GRO's train, bytes
  * @came_us:	local clock when a segment last came, us
+ * @came_since_us: began_us of its interface then
  * @window_seq:	without timestamps: a window has come once this has
  * @window_us:	when it began to
  * @lan_seq:	forwarded: byte whose ACK by the client is awaited
@@ -129,6 +132,7 @@ enum drwa_aside {
  * Written where segments are sent:
  * @acked:	highest acknowledged byte
  * @edge:	byte up to which was offered; after a SYN its window alone
+ * @sent_since_us: began_us of its interface then
  * @opened_us:	local clock when the SYN, or the SYN ACK, was sent, us
  * @opened_seq:	its sequence number
  * @tsval:	timestamp last sent
@@ -154,6 +158,7 @@ struct drwa_flow {
 	__u32		segment;
 	__u32		last_len;
 	__u32		came_us;
+	__u32		came_since_us;
 	__u32		window_seq;
 	__u32		window_us;
 	__u32		lan_seq;
@@ -165,6 +170,7 @@ struct drwa_flow {
 
 	__u32		acked;
 	__u32		edge;
+	__u32		sent_since_us;
 	__u32		opened_us;
 	__u32		opened_seq;
 	__u32		tsval;

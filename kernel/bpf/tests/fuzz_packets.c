@@ -6,8 +6,9 @@
  * Of each packet: it is let through, as long as it was, and no byte of it is another one
  * but for the window and the checksum of a TCP segment that is sent. The window is lower
  * then, the checksum tells the same of the rest, and no right edge moves back, by a
- * reader of packets of its own. Off, nothing is learned. What a connection may offer is known, since all that it
- * sent is. Ends with 1, and the packet, where that is not so.
+ * reader of packets of its own. Off, nothing is learned. Now and then the filters are
+ * away: what then comes first of a connection is the first that is known of its offers,
+ * and is not changed. Ends with 1, and the packet, where that is not so.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -51,6 +52,8 @@ struct known {
 	u8	passive;
 	u8	answered;
 	u8	aside;	/* not to be touched */
+	u32	attached;	/* when it last sent, and when something last came */
+	u32	came;
 };
 
 /* As this reads it */
@@ -86,6 +89,7 @@ static struct known table[KNOWN];
 static struct connection connections[CONNECTIONS];
 static u64 state;
 static u64 rewritten, governed_acks;
+static u32 attached;	/* how often the filters were */
 
 static u32 draw(void)
 {
@@ -238,6 +242,8 @@ static void note_open(const struct seen *s)
 		.key = s->key,
 		.used = 1,
 		.open = 1,
+		.attached = attached,
+		.came = attached,
 		.opened_seq = s->seq,
 		.scale = s->scale,
 		.scales = s->scales,
@@ -495,6 +501,12 @@ static const char *judge(const struct seen *s, struct known *k, const u8 *before
 	    (s->flags & (SYN | RST)))
 		return NULL;
 	governed_acks++;
+	if (k->attached != attached) {
+		if (window != s->window)
+			return "changed, and what was offered is not known";
+		k->attached = attached;
+		k->edge = s->ack;
+	}
 	edge = s->ack + (window << k->scale);
 	own = s->ack + (s->window << k->scale);
 	/* Acknowledged as nobody would: far from what was offered */
@@ -535,6 +547,18 @@ static bool forgot(int flows, const struct known *k)
 	return !k->answered || k->aside || bpf_map_lookup_elem(flows, &k->key, &f) || !f.d.rtt_us;
 }
 
+/* So does what it knew before the filters were away. */
+static bool anew(int flows, struct known *k)
+{
+	struct drwa_flow f;
+
+	if (!k->answered || k->came == attached)
+		return true;
+	k->came = attached;
+	return bpf_map_lookup_elem(flows, &k->key, &f) || !f.d.wnd ||
+	       (f.d.wnd >= 0xffff && f.d.wnd < 0xffff + (1u << (f.scale & 15)));
+}
+
 static void run(int fd, int flows, u64 n, int way, u8 *packet, size_t bytes, bool on)
 {
 	u8 after[PACKET_MAX];
@@ -570,6 +594,9 @@ static void run(int fd, int flows, u64 n, int way, u8 *packet, size_t bytes, boo
 	if (way == IN) {
 		if (k)
 			note_answer(k, &s);
+		if (k && !anew(flows, k))
+			fail("the law remembers what was before the filters were away", n, packet,
+			     after, bytes);
 		if (k && !on && !forgot(flows, k))
 			fail("the law remembers, though nothing is governed", n, packet, after,
 			     bytes);
@@ -592,7 +619,9 @@ int main(int argc, char **argv)
 	struct bpf_object *object;
 	u32 loopback = LOOPBACK;
 	u8 packet[PACKET_MAX];
-	int fds[2], devs, flows, way, i;
+	const struct drwa_counts none = {};
+	int fds[2], devs, flows, counts, way, i;
+	u32 slot = 0, away = 0;
 	struct seen s;
 	u64 n, count;
 	size_t bytes;
@@ -615,14 +644,23 @@ int main(int argc, char **argv)
 	fds[OUT] = program(object, "drwa_egress");
 	devs = map(object, "drwa_devs");
 	flows = map(object, "drwa_flows");
+	counts = map(object, "drwa_counts");
 	for (i = 0; i < CONNECTIONS; i++)
 		renew(&connections[i], i);
 	for (n = 0; n < count; n++) {
 		if (!(n % 4096)) {
 			dev.lambda = below(4) ? 100 + below(901) : 0;
 			bpf_map_update_elem(devs, &loopback, &dev, BPF_ANY);
+			if (!below(4))
+				away = 1 + below(256);
 		}
 		bytes = next_packet(packet, &way);
+		if (away) {
+			if (--away)
+				continue;
+			bpf_map_update_elem(counts, &slot, &none, BPF_ANY);
+			attached++;
+		}
 		if (!below(16))
 			mangle_options(packet, bytes);
 		else if (!below(8))

@@ -218,6 +218,8 @@ def test_packets(built: Path, fuzz: Path) -> None:
 
 # What the test above is to notice: text of the programs, and what stands in its place
 BROKEN = {
+    "filters that were away": ("dev->lambda && seen", "dev->lambda"),
+    "a law from before that": ("resume(f, counts, s);", ";"),
     "the right edge": ("if ((s32)left > (s32)cap)", "if (0)"),
     "what was offered": ("f->edge = acked + (units << scale);", ";"),
     "rounding": ("(cap + (1 << scale) - 1) >> scale", "cap >> scale"),

@@ -216,6 +216,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 10, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
         public final byte[] rttUs;
 
+        /** When the first packet crossed since then, by the programs' clock. */
+        @Field(order = 11, type = Type.U63)
+        public final long beganUs;
+
         public Counts(
                 final long came,
                 final long sent,
@@ -227,7 +231,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long rounds,
                 final long capped,
                 final byte[] delayUs,
-                final byte[] rttUs) {
+                final byte[] rttUs,
+                final long beganUs) {
             this.came = came;
             this.sent = sent;
             this.notTcp = notTcp;
@@ -239,6 +244,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.capped = capped;
             this.delayUs = delayUs;
             this.rttUs = rttUs;
+            this.beganUs = beganUs;
         }
 
         /** In the names of {@code drwa-bpf status}. */
@@ -575,7 +581,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         if (place == PLACES) return place;
         final Struct.S32 key = new Struct.S32(place);
         final byte[] bins = new byte[BINS * Long.BYTES];
-        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins));
+        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0));
         mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
         return place;
     }

@@ -363,11 +363,12 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
         Arrays.fill(full, (byte) 7);
         mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
-        mBpf.counts.put(0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2)));
+        mBpf.counts.put(0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10));
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
         assertTrue(text, text.contains("queue=100 flows=0 rounds=0 capped=0 came=0 sent=0"));
+        assertEquals(0, mBpf.counts.getAll().get(0).beganUs);
     }
 
     @Test
@@ -560,7 +561,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mBpf.counts.put(
                 0,
                 new DrwaBpfKnobs.Counts(
-                        1500, 70, 4, 5, 6, 7, 3, 40, 30, bins(1, 2), bins(0, 0, 1L << 40)));
+                        1500, 70, 4, 5, 6, 7, 3, 40, 30, bins(1, 2), bins(0, 0, 1L << 40), 9));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
         assertDumped(
                 "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
