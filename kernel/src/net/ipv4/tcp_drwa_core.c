@@ -7,14 +7,19 @@
  *
  *	wnd = (rate + lambda * dev) * (path + max(target, silence)) + 1 segment
  *
- *	rate	 what the last round brought, per time
+ *	lambda	 set by the administrator, 1 to 10
+ *	rate	 what the last round brought that tells of the link, per time
  *	dev	 how much that changes from round to round, its mean
  *	path	 RTT without the queue
  *	target	 (lambda - 1) * path, 2 ms or more: keeps a steady link full
- *	silence	 the mean of each round's longest time without data
+ *	silence	 the mean of each round's longest time without data, 131 ms at most
  *
- * and at least 4 segments. A round is an RTT and, but in START, until the radio's next
- * burst begins. One above 4 RTTs and 262 ms had a pause: it says nothing of the link.
+ * and at least 4 segments, in DRAIN 2. What was offered stays offered: a smaller window
+ * takes effect as data comes.
+ *
+ * A round lasts an RTT and, after START, until the radio's next burst begins, a silence
+ * longer at most. A round longer than both 4 RTTs and 262 ms had a pause in it, which no
+ * radio makes.
  *
  * Why each term is there: a steady link needs target alone, and dev and silence are
  * nothing there. A link whose rate varies runs dry unless the window holds what may
@@ -28,52 +33,66 @@
  * OWD = local clock - TSval, up to an offset:
  *
  *	q    = least OWD of the round - base	base = least OWD without a queue
- *	path = least RTT of the round - q	with whatever waits on the way up
+ *	path = least RTT of the round - q	(so the queue on the way up is in it)
  *
- * q is the standing queue: the luckiest segment met it, too. Without timestamps,
- * or when they are no clock that ticks once a millisecond, the RTT stands in for the
- * OWD, and there is no cap while the phone uploads: that queue is in the RTT, too.
- * Such a clock shows: q exceeds the RTT, or the delay falls by more than that was.
+ * q is the standing queue: the luckiest segment met it, too. Without timestamps the RTT
+ * stands in for the OWD. Then there is no cap while the phone sends more than 1/64 of
+ * what it receives, for that queue is in the RTT, too; and START after that. Timestamps
+ * that are no clock of milliseconds, or of microseconds, show when q exceeds the RTT, or
+ * the delay falls by more than the last RTT: the RTT is used from there on.
  *
- *	        q > target                       base not met in 4 s and 16 paths
+ *	        q > target, 4 ms                 base not met for 4 s and 16 paths
  *	START -------------> HOLD -------------------------------------> DRAIN
  *	  ^                   ^                                          |   |
  *	  |                   +------------------------------------------+   |
  *	  +------------------------------------------------------------------+
  *	            nearly all of the queue stayed: the path is longer
  *
- * START: slow start may run. The window rises to four times what came in a round, and
- * never falls: two of a sender's doublings may fall into one. But who brings twice the
- * window ran before us, and gets four segments.
+ * START: slow start may run. The window rises to four times what came in a round, since
+ * two of a sender's doublings may fall into one, and does not fall. Once the queue shows,
+ * the formula rules at once. A round that brings more than twice the window was offered
+ * before this law ruled, and a queue stands: the window is four segments until that is
+ * used up.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
- * round, and not in the one after DRAIN. Full: the sender used half of the window; or,
- * with no others, the RTT grew by a quarter of the round. Then the link became slower,
- * and the rest of the window is in its queue. An idle sender says nothing of the link.
+ * round, and not in the one after DRAIN. Full: the sender used half of the window, and
+ * did not pause; or others bring no more than 1/16, and since the last round the RTT grew
+ * by a quarter of this round's length. Then the link became slower, and the rest of the
+ * window is in its queue. Rounds that are not full leave rate, dev and silence as they
+ * are, unless more came: an idle sender says nothing of the link.
  *
- * DRAIN: two rounds with what fills the link, less 1/16 if that is a segment. The queue
- * goes, and what delay stays is the path's. In order:
- *   - It is below base: the path is shorter. Look on, a quarter below.
+ * DRAIN: the window is rate * max(path, silence), less 1/16 if that is a segment, for two
+ * rounds. Those that still bring what was offered before do not count. The queue goes, and
+ * what delay stays is the path's. In order:
+ *   - It is 2 ms or more below base: the path is shorter. Repeat the round with 3/4 of
+ *     that window, until the delay falls no further.
  *   - It is up to 4 ms above: base follows.
- *   - Others, whom nobody governs, bring a quarter of all bytes: look on for two rounds,
- *     a quarter below. What queue then stays is a rival's.
+ *   - A rival is known: base stays.
+ *   - Others bring a quarter of all bytes: two more rounds with 3/4 of that window. A
+ *     queue that then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
- *   - Less stays: base does, too.
- * Where a queue stands, DRAIN is due within a second if others bring a quarter, or half
- * of the rate is lost, beyond what rates have lately differed: so does a path show that
- * became far longer.
+ *   - Some of it goes: the rest is queue, and base stays.
+ * DRAIN comes sooner, when the clock passes a second, if q exceeds the target after a full
+ * round, no rival is known, and others bring a quarter, or rate + dev is less than half of
+ * what the rate was before the queue. A path that became far longer looks like a queue:
+ * the window is too small for it, so the rate falls with the window, and that again.
+ *
+ * Others are what the queue's interfaces received beyond our connections' bytes, counted
+ * once in a second and four RTTs. What comes for other hosts is not seen.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
- * came, as in START: as much as without this law. It ends with the queue, or when all
- * others bring less than a sixteenth.
+ * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
+ * when others bring less than 1/16.
  *
- * What connections of one queue share (struct drwa_link):
- *   - the target, the least of all: else the longest path takes all;
+ * What connections of one queue share (struct drwa_link; an interface is a queue, unless
+ * the administrator gave several the same number):
+ *   - the target, the least of those in HOLD, else the longest path takes all; but it
+ *     lowers nobody's below 8 ms, or jitter would pass for a queue;
  *   - the moment of DRAIN, because one alone would see the others' queue and take
- *     it for the path;
- *   - their bytes, so that what is left of all that came is nobody's;
+ *     it for the path; who is in START keeps its window and watches;
+ *   - their bytes, so that all received less ours is what nobody governs;
  *   - the silences, for what comes for another breaks them.
- * A connection that begins among others meets an empty queue in their common DRAIN.
+ * So a connection that begins among others meets an empty queue in their common DRAIN.
  *
  * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
  * them a DRAIN a second. One that sends alone and in bursts widens their windows, by
