@@ -46,7 +46,20 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "silences not while others come": (
-        ("if (d->phase == DRWA_HOLD && r->full && alone)", "if (d->phase == DRWA_HOLD && r->full)"),
+        (
+            "r->alone && d->phase == DRWA_HOLD",
+            "d->phase == DRWA_HOLD",
+        ),
+    ),
+    "but shorter ones do": (("(known || change < 0)", "known"),),
+    "the first silence counts whole": (
+        ("(silence_us ? change >> DRWA_MEAN_SHIFT : change)", "(change >> DRWA_MEAN_SHIFT)"),
+    ),
+    "START leaves silences to those that know": (
+        ("(known ? r->elapsed_us / 2 : r->elapsed_us)", "r->elapsed_us / 2"),
+    ),
+    "START's queue is beyond a silence": (
+        ("silence_us = max(r->silent_us, READ_ONCE(l->silence_us));", "silence_us = 0;"),
     ),
     "no longer silence than that of DRX": (
         (
@@ -108,7 +121,7 @@ MECHANISMS: dict[str, Edits] = {
     "but not within dev": (("d->rate + d->dev < d->good / 2", "d->rate < d->good / 2"),),
     "the RTT's growth makes a round full": (
         (
-            "r->used ||\n		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
+            "r->used ||\n		  (r->alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
             "r->used",
         ),
     ),

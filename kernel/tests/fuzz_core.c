@@ -455,7 +455,7 @@ static bool link_used(const struct honest *h, const struct block *b, const struc
 	if (unlearns(h, b, c))
 		return true;
 	/* So does the queue that a high lambda asks for, if the path is within that. */
-	if (!h->new && c->d.path_us < h->base_us / 2 &&
+	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 &&
 	    (u64)c->d.path_us * c->lambda >= (u64)h->base_us * DRWA_LAMBDA_ONE)
 		return true;
 	return 4 * b->bytes * h->base_us >= 3 * b->us * h->bdp;

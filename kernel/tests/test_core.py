@@ -71,13 +71,16 @@ def test_start_offers_four_times_what_came() -> None:
 
 @pytest.mark.parametrize(("rtt_us", "shows_us"), [(4_000, 4_096), (100_000, 50_000)])
 def test_jitter_does_not_end_the_start(rtt_us: int, shows_us: int) -> None:
-    """The target or 4 ms, whichever is more"""
+    """The target or 4 ms, whichever is more, beyond the longest silence of the round"""
     law = Law(DELAY, 150)
     rounds_of(law, rtt_us, 7, 10 * MSS, 3)
-    rounds_of(law, rtt_us + shows_us, 7 + shows_us, 10 * MSS)
+    # A tenth of the round, which has that in it
+    silent_us = (rtt_us + shows_us) // 9
+    q_us = shows_us + silent_us
+    rounds_of(law, rtt_us + q_us, 7 + q_us, 10 * MSS)
     assert law.phase == START
-    more_us = shows_us + 10
-    rounds_of(law, rtt_us + more_us, 7 + more_us, 10 * MSS)
+    q_us += 100
+    rounds_of(law, rtt_us + q_us, 7 + q_us, 10 * MSS)
     assert law.phase == HOLD
 
 
@@ -85,6 +88,10 @@ def test_delay_never_goes_below_four_segments() -> None:
     """Fast retransmit needs as many; DRAIN takes half of them for two rounds."""
     law = Law(DELAY, 100)
     rounds_of(law, 20_000, 7, 10 * MSS, 3)
+    rounds_of(law, 30_000, 10_007, 10 * MSS)
+    assert law.phase == HOLD
+    while law.wnd > 4 * MSS:
+        rounds_of(law, 30_000, 10_007, law.wnd // 2)
     least = {HOLD: 1 << 32, DRAIN: 1 << 32}
     for _ in range(1000):
         rounds_of(law, 30_000, 10_007, MSS)
@@ -368,8 +375,10 @@ class Radio:
         self.ends_us: list[int] = []
 
     def burst(self, segments: int, queue_us: int = 30_000) -> None:
-        """The queue is gone in DRAIN."""
+        """The queue is gone in DRAIN, and is more than a silence at the end of START."""
         q_us = 0 if self.laws[0].phase == DRAIN else queue_us
+        if queue_us and self.laws[0].phase == START:
+            q_us += self.gap_us
         start_us = self.laws[0].now_us + self.gap_us
         for i in range(segments):
             law = self.laws[i % len(self.laws)]

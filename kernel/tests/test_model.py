@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import constants
 import model
 from drwalab import burstlink, ltelink
 from model import BBR, CUBIC, Change, Flow, Link, Outcome
@@ -167,13 +168,20 @@ def test_a_handover_is_found(
     assert share(outcome, 20) > 0.9
 
 
-@pytest.mark.parametrize("offset_s", np.arange(0, 4.2, 0.1))
-def test_a_lost_rate_brings_drain(offset_s: float) -> None:
-    """Three seconds after a path became five times as long, wherever in DRAIN's period."""
-    at_s = 20 + offset_s
-    link = Link(20, changes=(Change(at_s, base_rtt_s=0.15),))
-    outcome = model.run(link, [Flow(0.03)], at_s + 6, at_s + 3, probe_rtt_s=0.03)
-    assert share(outcome, 20) > 0.7
+def test_a_lost_rate_brings_drain() -> None:
+    """Three seconds after a path became five times as long, wherever in DRAIN's period.
+
+    Within a DRAIN, that may see both paths: then it takes a second one.
+    """
+    shares = []
+    for at_s in np.arange(20, 24.2, 0.1):
+        link = Link(20, changes=(Change(at_s, base_rtt_s=0.15),))
+        outcome = model.run(link, [Flow(0.03)], at_s + 6, at_s + 3, probe_rtt_s=0.03)
+        shares.append(share(outcome, 20))
+    shares.sort()
+    assert shares[0] > 0.5
+    assert shares[1] > 0.7
+    assert np.mean(shares) > 0.97
 
 
 @pytest.mark.parametrize("mbps", [1, 2, 5, 20])
@@ -408,10 +416,28 @@ def test_any_radio_that_serves_in_bursts() -> None:
     holds()
 
 
+@pytest.mark.parametrize(("word", "base_s"), constants.BURSTS)
+@pytest.mark.parametrize("size", [100_000, 300_000, 1_000_000])
+def test_objects_over_bursts_are_no_slower(word: str, base_s: float, size: int) -> None:
+    """A silence delays as a queue does, and START must not end for it."""
+    link = Link(
+        opportunities_ms=np.array(burstlink.opportunities(word, 60), np.uint32),
+        buffer_bytes=6_000_000,
+    )
+    ours, stock = (
+        sum(
+            model.run(link, [Flow(base_s, own, size_bytes=size, start_s=at_s)], 40).fetch_s[0]
+            for at_s in np.arange(0.2, 6, 0.53)
+        )
+        for own in (1.25, None)
+    )
+    assert ours < 1.03 * stock
+
+
 def test_silences_of_several_connections_are_the_links() -> None:
     """Five over a radio of bursts keep its goodput, and no longer queue than one each."""
     fair = []
-    for seed in range(1, 7):
+    for seed in range(1, 25):
         word = f"bursts:{seed}/5ms-15ms/30ms-60ms/20mbit"
         link = Link(
             opportunities_ms=np.array(burstlink.opportunities(word, 60), np.uint32),
@@ -422,7 +448,7 @@ def test_silences_of_several_connections_are_the_links() -> None:
         assert five.p95_s(10) < 1.5 * one.p95_s(10)
         fair.append(jain(five.goodput_mbps))
     # A connection's rounds meet few bursts, so its part of one minute is luck.
-    assert np.mean(fair) > 0.8
+    assert np.mean(fair) > 0.82
 
 
 @pytest.mark.parametrize("base_s", [0.01, 0.02, 0.05])

@@ -41,7 +41,7 @@
  * that are no clock of milliseconds, or of microseconds, show when q exceeds the RTT, or
  * the delay falls by more than the last RTT: the RTT is used from there on.
  *
- *	        q > target, 4 ms                 base not met for 4 s and 16 paths
+ *	      a queue shows                      base not met for 4 s and 16 paths
  *	START -------------> HOLD -------------------------------------> DRAIN
  *	  ^                   ^                                          |   |
  *	  |                   +------------------------------------------+   |
@@ -49,10 +49,11 @@
  *	            nearly all of the queue stayed: the path is longer
  *
  * START: slow start may run. The window rises to four times what came in a round, since
- * two of a sender's doublings may fall into one, and does not fall. Once the queue shows,
- * the formula rules at once. A round that brings more than twice the window was offered
- * before this law ruled, and a queue stands: the window is four segments until that is
- * used up.
+ * two of a sender's doublings may fall into one, and does not fall. A queue shows when q
+ * exceeds the target, or 4 ms, by more than a silence: that delays what comes after it, too
+ * (beside others that bring more than 1/16, silences say nothing). The formula rules at
+ * once. A round that brings more than twice the window was offered before this law ruled,
+ * and a queue stands: the window is four segments until that is used up.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
  * round, and not in the one after DRAIN. Full: the sender used half of the window, and
@@ -91,7 +92,8 @@
  *   - the moment of DRAIN, because one alone would see the others' queue and take
  *     it for the path; who is in START keeps its window and watches;
  *   - their bytes, so that all received less ours is what nobody governs;
- *   - the silences, for what comes for another breaks them.
+ *   - the silences, for what comes for another breaks them. Beside others they only become
+ *     shorter, for what comes for these breaks them, too, and is not heard.
  * So a connection that begins among others meets an empty queue in their common DRAIN.
  *
  * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
@@ -162,8 +164,11 @@ struct drwa_look {
 	u32	mss;
 	u32	q_us;		/* standing queue */
 	u32	target_us;	/* the one to aim at */
+	u32	silent_us;	/* the longest time without data */
+	bool	alone;		/* nobody else's bytes count */
 	bool	used;		/* the sender used the window */
 	bool	full;		/* so the link decided what came */
+	bool	stands;		/* a queue, beyond what the link's silences make of delay */
 };
 
 static u32 quarter(u32 x)
@@ -411,20 +416,21 @@ static u32 delay_target(const struct drwa *d, struct drwa_link *l, const struct 
 	return target_us;
 }
 
-/* Keeps how long the link is silent while a window is out, once a round for all its
- * connections. Before that, somebody may have had nothing to send.
+/* Keeps how long the link is silent, once a round for all its connections; if not @known,
+ * because there are others or the sender may have paused, it can only become shorter.
  */
-static void link_silence(struct drwa_link *l, const struct drwa_look *r)
+static void link_silence(struct drwa_link *l, const struct drwa_look *r, bool known)
 {
 	u32 since_us = r->now_us - READ_ONCE(l->silence_set_us);
 	u32 silence_us = READ_ONCE(l->silence_us);
-	s32 change;
+	s32 change = r->silent_us - silence_us;
 
-	if (since_us < r->elapsed_us / 2)
+	/* Those that know come first. */
+	if (since_us < (known ? r->elapsed_us / 2 : r->elapsed_us))
 		return;
-	change = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US) - silence_us;
-	if (since_us / 2 < r->elapsed_us)
-		WRITE_ONCE(l->silence_us, silence_us + (change >> DRWA_MEAN_SHIFT));
+	if (since_us / 2 < r->elapsed_us && (known || change < 0))
+		WRITE_ONCE(l->silence_us,
+			   silence_us + (silence_us ? change >> DRWA_MEAN_SHIFT : change));
 	WRITE_ONCE(l->longest_us, 0);
 	WRITE_ONCE(l->silence_set_us, r->now_us);
 }
@@ -496,7 +502,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 	if (r->bytes / 2 > d->wnd) {
 		/* It ran before us: what was offered comes first, and a queue stands. */
 		d->wnd = least;
-	} else if (r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)) {
+	} else if (r->stands) {
 		d->phase = DRWA_HOLD;
 		d->wnd = wnd;
 	} else {
@@ -507,8 +513,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 /* What the round's samples and bytes tell of the queue and of the link */
 static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
-	bool alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART;
-	u32 last_rtt_us = d->rtt_us;
+	u32 last_rtt_us = d->rtt_us, silence_us = 0;
 
 	d->rtt_us = d->least_us;
 	/* What was offered before the window fell is still to come. */
@@ -523,11 +528,14 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 						DRWA_SILENCE_MAX_US / 2);
 	/* Behind a link that became far slower, the window is still on its way. */
 	r->full = r->used ||
-		  (alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us));
+		  (r->alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us));
 	r->target_us = delay_target(d, l, r);
-	/* What comes for others breaks a silence, but is not heard here. */
-	if (d->phase == DRWA_HOLD && r->full && alone)
-		link_silence(l, r);
+	if (r->alone)
+		silence_us = max(r->silent_us, READ_ONCE(l->silence_us));
+	r->stands = r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US) + silence_us;
+	/* In START, a sender's pauses are silences, too. So nothing is learned of these. */
+	if (d->phase == DRWA_START || (d->phase == DRWA_HOLD && r->full))
+		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
 }
 
 static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
@@ -541,6 +549,8 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 		d->wnd = 0;
 		return;
 	}
+	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART;
+	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
 	delay_look(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
