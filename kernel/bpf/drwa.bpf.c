@@ -547,6 +547,8 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		take_sample(f, s, rtt_us);
 	if (!s->len)
 		return;
+	if (f->d.rtt_us)
+		drwa_credit(&queue->link, s->len);
 	drwa_heard(&queue->link, s->now_us);
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);

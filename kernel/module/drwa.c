@@ -488,14 +488,15 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s)
  * no arrival: nobody knows any more when it was.
  */
 static bool drwa_is_due(const struct sock *sk, const struct drwa_sock *s,
-			struct tcp_drwa_dev *dev, u32 now_us)
+			struct tcp_drwa_dev *dev, u32 now_us, u32 bytes)
 {
 	if (!s->drwa.rtt_us || (sk->sk_shutdown & RCV_SHUTDOWN))
 		return false;
 	if (!dev)
 		return true;
 	if (inet_csk(sk)->icsk_ack.lrcvtime == tcp_jiffies32)
-		return tcp_drwa_dev_due(dev, &s->drwa, now_us);
+		return tcp_drwa_dev_due(dev, &s->drwa, now_us, bytes);
+	drwa_credit(tcp_drwa_link(dev), bytes);
 	return drwa_due(&s->drwa, tcp_drwa_link(dev), now_us);
 }
 
@@ -506,7 +507,7 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	u64 now_us = tcp_clock_us();
 	struct tcp_drwa_dev *dev;
 	struct drwa_sock *s;
-	u32 least;
+	u32 least, bytes;
 
 	if (drwa_idle())
 		return;
@@ -518,9 +519,10 @@ static void drwa_select_window(void *data, struct sock *sk, u32 *window)
 	if (s->rcv_nxt != tp->rcv_nxt) {
 		drwa_measure(sk, s, now_us);
 		drwa_grow_ssthresh(sk, s);
+		bytes = s->rcv_nxt ? tp->rcv_nxt - s->rcv_nxt : 0;
 		s->rcv_nxt = tp->rcv_nxt;
 		/* Behind a hole, data comes that is not counted yet. */
-		if (drwa_is_due(sk, s, dev, now_us))
+		if (drwa_is_due(sk, s, dev, now_us, bytes))
 			drwa_end_round(sk, s, dev, now_us, tp->rcv_nxt);
 	}
 	/* For the kernel's own questions, whether reading has made room for an offer */
@@ -659,9 +661,10 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 	if (!clock)
 		drwa_measure_window(sk, s, now_us, end_seq);
 	dev = tcp_drwa_dev_of(sk, tcp_drwa_rx_ifindex(sk));
-	if (!s->drwa.rtt_us || (dev && !tcp_drwa_dev_due(dev, &s->drwa, now_us)))
-		return;
 	rcv_nxt = drwa_next(tp, end_seq);
+	if (!s->drwa.rtt_us ||
+	    (dev && !tcp_drwa_dev_due(dev, &s->drwa, now_us, rcv_nxt - tp->rcv_nxt)))
+		return;
 	if (!before(rcv_nxt, s->drwa.round_seq))
 		drwa_end_round(sk, s, dev, now_us, rcv_nxt);
 }

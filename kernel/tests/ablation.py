@@ -45,6 +45,7 @@ MECHANISMS: dict[str, Edits] = {
             "max(d->path_us, 0 * READ_ONCE(l->silence_us))",
         ),
     ),
+    "no change beyond two rates": (("d->dev = min(d->dev, 2 * rate);", ";"),),
     "silences not while others come": (
         (
             "r->alone && d->phase == DRWA_HOLD",

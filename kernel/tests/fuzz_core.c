@@ -69,6 +69,7 @@ struct story {
 struct connection {
 	struct drwa d;
 	u32 rcv_nxt;
+	u32 credited;
 	u32 rcv_wup;
 	u32 rcv_wnd;
 	u32 kernel_wnd;
@@ -165,6 +166,9 @@ static void sample(struct world *w, struct connection *c, u32 rtt_us, u32 owd_us
 /* __tcp_drwa_data_recv() */
 static void data_recv(struct world *w, struct connection *c)
 {
+	if (c->d.rtt_us)
+		drwa_credit(&w->link, c->rcv_nxt - c->credited);
+	c->credited = c->rcv_nxt;
 	drwa_heard(&w->link, w->now_us);
 	if (!drwa_due(&c->d, &w->link, w->now_us))
 		return;
@@ -451,9 +455,6 @@ static bool unlearns(const struct honest *h, const struct block *b, const struct
 /* Three quarters of the rate, bdp / base_us, are used. */
 static bool link_used(const struct honest *h, const struct block *b, const struct connection *c)
 {
-	/* Such a window hides from DRAIN that its base is too short: it pays for each. */
-	if (unlearns(h, b, c))
-		return true;
 	/* So does the queue that a high lambda asks for, if the path is within that. */
 	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 &&
 	    (u64)c->d.path_us * c->lambda >= (u64)h->base_us * DRWA_LAMBDA_ONE)
@@ -553,6 +554,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	w->now_us = take_number(&s);
 	for (c = w->connection; c < w->connection + CONNECTIONS; c++) {
 		c->rcv_nxt = w->now_us;
+		c->credited = c->rcv_nxt;
 		c->rcv_wup = c->rcv_nxt;
 		c->blind = s.left && *s.at & 0x80;
 		c->wscale = take_byte(&s) % (WSCALE_MAX + 1);

@@ -127,6 +127,7 @@ class Law:
         assert self.rounds < MOST_ROUNDS
         now_us, rcv_nxt = self.now_us % U32, self.rcv_nxt % U32
         self.link.came += self.rcv_nxt - self.counted
+        library().credit(self.link.memory, (self.rcv_nxt - self.counted) % U32)
         self.counted = self.rcv_nxt
         library().drwa_round(self.memory, self.link.memory, now_us, rcv_nxt, mss)
         if self.link.counts and library().count_due(self.memory, self.link.memory, now_us):

@@ -127,6 +127,7 @@ struct flow {
 	struct drwa d;
 	u8 got[MAX_FLIGHT];
 	u32 rcv_nxt;
+	u32 credited;	/* the same, as far as the law was told */
 	s64 offered, last_echo_us;
 	int unacked;
 	s64 delack_us;
@@ -700,6 +701,8 @@ static void space_adjust(struct model *m, struct flow *f)
 
 	if (!f->c.lambda)
 		return;
+	drwa_credit(l, (f->rcv_nxt - f->credited) * MSS);
+	f->credited = f->rcv_nxt;
 	drwa_heard(l, law_clock(m->now_us));
 	if (!drwa_due(&f->d, l, law_clock(m->now_us)))
 		return;

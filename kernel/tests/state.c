@@ -36,6 +36,11 @@ bool count_due(const struct drwa *d, const struct drwa_link *l, u32 now_us)
 	return drwa_count_due(d, l, now_us);
 }
 
+void credit(struct drwa_link *l, u32 bytes)
+{
+	drwa_credit(l, bytes);
+}
+
 /* So many segments, the last one @us after @from_us, at equal distances */
 void hear_evenly(struct drwa_link *l, u32 from_us, u32 us, u32 segments)
 {

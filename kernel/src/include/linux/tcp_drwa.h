@@ -117,8 +117,7 @@ static_assert(sizeof(struct drwa) <= 56);
  * @others:	the part of all that was not theirs then, in 255ths
  * @upload:	more than ACKs and requests went up then
  *
- * Written without a lock. A lost update costs a round, one of @governed the count of a
- * second.
+ * Written without a lock. A lost update costs a round, one of @governed a segment.
  */
 struct drwa_link {
 	u32	drain_us;
@@ -150,9 +149,17 @@ static inline u32 drwa_cwndest(const struct drwa *d)
 	return (u64)d->rate * d->path_us >> DRWA_SECOND_SHIFT;
 }
 
+/* So many bytes came for a connection that is governed. At once, not once a round: of a
+ * short connection, most come after its last one.
+ */
+static inline void drwa_credit(struct drwa_link *l, u32 bytes)
+{
+	WRITE_ONCE(l->governed, READ_ONCE(l->governed) + bytes);
+}
+
 /* Should the link's bytes be counted after this connection's round? Once a second, and
- * in four RTTs, for a connection's bytes are known once in one. Whoever counted may
- * have had a clock that was up to a second ahead of this connection's.
+ * in four RTTs: senders' flights are one apart. Whoever counted may have had a clock
+ * that was up to a second ahead of this connection's.
  */
 static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *l,
 				  u32 now_us)

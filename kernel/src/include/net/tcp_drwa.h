@@ -133,7 +133,8 @@ unsigned long tcp_drwa_counted(const struct tcp_drwa_dev *dev, int item);
 struct tcp_drwa_dev *tcp_drwa_dev_of(const struct sock *sk, int ifindex);
 void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 rtt_us, u32 owd_us, bool clock);
-bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us);
+bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us,
+		      u32 bytes);
 bool tcp_drwa_dev_round(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
 			u32 rcv_nxt, u32 mss);
 u64 tcp_drwa_rcvbuf(const struct sock *sk, u32 window);
@@ -144,7 +145,7 @@ int tcp_drwa_rcvbuf_max(const struct sock *sk, u32 wnd, int rmem_max);
 u32 tcp_drwa_sk_lambda(const struct sock *sk);
 void __tcp_drwa_rtt_sample(struct sock *sk, u32 rtt_us);
 void __tcp_drwa_connected(struct sock *sk);
-void __tcp_drwa_data_recv(struct sock *sk);
+void __tcp_drwa_data_recv(struct sock *sk, u32 seq);
 u32 __tcp_drwa_offer(const struct sock *sk, u32 wnd);
 int __tcp_drwa_rmem_max(const struct sock *sk, int rmem_max);
 
@@ -172,11 +173,11 @@ static inline void tcp_drwa_connected(struct sock *sk)
 		__tcp_drwa_connected(sk);
 }
 
-/* Data came, with all behind it that had waited; tcp_mstamp is fresh. */
-static inline void tcp_drwa_data_recv(struct sock *sk)
+/* Data from @seq on came, with all behind it that had waited; tcp_mstamp is fresh. */
+static inline void tcp_drwa_data_recv(struct sock *sk, u32 seq)
 {
 	if (tcp_drwa_on())
-		__tcp_drwa_data_recv(sk);
+		__tcp_drwa_data_recv(sk, seq);
 }
 
 /* The window to offer where the kernel would offer @wnd bytes. */
@@ -236,7 +237,7 @@ static inline void tcp_drwa_connected(struct sock *sk)
 {
 }
 
-static inline void tcp_drwa_data_recv(struct sock *sk)
+static inline void tcp_drwa_data_recv(struct sock *sk, u32 seq)
 {
 }
 

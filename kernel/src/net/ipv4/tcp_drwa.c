@@ -180,7 +180,7 @@ static void tcp_drwa_let_go(struct sock *sk)
 	drwa_reset(&tp->drwa, tcp_drwa_law());
 }
 
-void __tcp_drwa_data_recv(struct sock *sk)
+void __tcp_drwa_data_recv(struct sock *sk, u32 seq)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
@@ -192,7 +192,7 @@ void __tcp_drwa_data_recv(struct sock *sk)
 	received = tp->rcv_nxt - d->round_seq;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
-	if (dev && !tcp_drwa_dev_due(dev, d, tp->tcp_mstamp))
+	if (dev && !tcp_drwa_dev_due(dev, d, tp->tcp_mstamp, tp->rcv_nxt - seq))
 		goto unlock;
 	if (dev && d->law == tcp_drwa_law() &&
 	    tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {

@@ -392,6 +392,8 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 		} else if (r->full || rate > d->rate) {
 			change = rate > d->rate ? rate - d->rate : d->rate - rate;
 			d->dev += (s32)(change - d->dev) >> DRWA_MEAN_SHIFT;
+			/* A rate that no link had would hide for minutes all that DRAIN tells. */
+			d->dev = min(d->dev, 2 * rate);
 			d->rate = rate;
 		}
 	}
@@ -600,10 +602,8 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 	}
 	if (d->law == DRWA_LAW_CLASSIC) {
 		classic_round(d, r.bytes, mss);
-	} else {
-		WRITE_ONCE(l->governed, READ_ONCE(l->governed) + r.bytes);
-		if (d->samples)
-			delay_round(d, l, &r);
+	} else if (d->samples) {
+		delay_round(d, l, &r);
 	}
 	drwa_new_round(d, now_us, rcv_nxt);
 }

@@ -299,11 +299,14 @@ void tcp_drwa_dev_start(struct tcp_drwa_dev *dev, struct drwa *d, u32 now_us,
  * @dev:	interface that it came from, under RCU
  * @d:		connection
  * @now_us:	local clock, us
+ * @bytes:	of that data, which is new
  */
-bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us)
+bool tcp_drwa_dev_due(struct tcp_drwa_dev *dev, const struct drwa *d, u32 now_us,
+		      u32 bytes)
 {
 	struct drwa_link *link = tcp_drwa_link(dev);
 
+	drwa_credit(link, bytes);
 	drwa_heard(link, now_us);
 	return drwa_due(d, link, now_us);
 }

@@ -243,7 +243,7 @@ static void test_sock_round(struct tcp_sock *tp, u32 *cwnd)
 		tp->rcv_nxt = before + came / 8 * i;
 		if (i == 8)
 			tcp_drwa_rtt_sample(sk, rtt_us);
-		tcp_drwa_data_recv(sk);
+		tcp_drwa_data_recv(sk, before + came / 8 * (i - 1));
 	}
 }
 
@@ -802,7 +802,7 @@ static int test_others_round(struct tcp_sock *tp, struct net_device *dev,
 	*test_rx_bytes(dev) += came;
 	*test_rx_bytes(over) += parts * came;
 	tcp_drwa_rtt_sample(sk, rtt_us);
-	tcp_drwa_data_recv(sk);
+	tcp_drwa_data_recv(sk, before);
 	flush_work(&tcp_drwa_counting);
 	return test_part(dev);
 }
