@@ -151,7 +151,7 @@ def _wire(ip: str) -> Suite:
 SUITES = {
     "policy": _java("Drwa*Test,!DrwaStateMachineTest,!DrwaConcurrencyTest"),
     "device-side": _java("com.android.drwa.cts.*Test"),
-    "patches": Suite(_pytest("frameworks/patches/tests")),
+    "patches": Suite(_pytest("frameworks/series/tests")),
     "netd": Suite(
         _pytest("netd_patches/tests/test_netd.py", "-k", "unit or range"),
         build=_make_netd("drwa_test"),

@@ -25,11 +25,10 @@ from drwatool.series import (
     content_after,
     files_of,
     inspect,
-    place_kernel,
+    place_series,
     plan_apply,
     plan_revert,
     refused,
-    settle,
     uncommitted,
 )
 from drwatool.transaction import carry_out, recover
@@ -45,7 +44,8 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
   status   says what each project has, and what was changed by hand
   doctor   looks for what ends a build, and for what fails silently: modules that are defined twice
            or not at all, prebuilts, a missing option, a flag, an old kernel
-  patches  writes the series that apply would add, for git am, to the folder that -o names
+  patches  writes the series that apply would add, for git am, to the folder that -o names; the
+           hooks are placed in a tree, so that it needs one, as all others do
 """
 EPILOG = """\
 exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
@@ -129,6 +129,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--aosp", type=Path, metavar="DIR", help="root of an AOSP tree")
     made.add_argument("--kernel", type=Path, metavar="DIR", help="root of a kernel tree")
     made.add_argument("-o", "--output", type=Path, metavar="DIR", help="patches: where to")
+    made.add_argument(
+        "--project",
+        action="append",
+        metavar="NAME",
+        help="patches: of this project alone, e.g. packages_modules_Connectivity; repeatable",
+    )
     made.add_argument("--android", metavar="N", help="the Android release, if DIR does not tell it")
     made.add_argument(
         "--host",
@@ -140,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--with-tests",
         action="store_true",
-        help="refuse a kernel where tests or documentation have no place, in place of leaving "
+        help="refuse a tree where tests or documentation have no place, in place of leaving "
         "them out",
     )
     made.add_argument(
@@ -167,9 +173,11 @@ def main(arguments: list[str] | None = None) -> int:
     made = parser()
     options = made.parse_args(arguments)
     if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):
-        made.error("name a tree: --aosp DIR, --kernel DIR, or both")
+        made.error("name a tree, in which the series is placed: --aosp DIR, --kernel DIR, or both")
     if (options.output is None) != (options.command != "patches"):
         made.error("patches needs -o DIR, and nothing else takes it")
+    if options.project and options.command != "patches":
+        made.error("--project is for patches")
     if options.adb and options.command != "doctor":
         made.error("--adb is for doctor")
     if options.compile and not (options.kernel and options.command in ("check", "apply")):
@@ -204,6 +212,8 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
     trees = find(aosp, kernel, options.android, options.host)
     _say_choice(trees, report)
+    if options.project:
+        trees = _only(trees, options.project)
     if trees.needed and options.command in ("check", "apply"):
         raise UsageError(
             f"{', '.join(trees.needed)} is not in {aosp}, and is what host {options.host} is made "
@@ -235,6 +245,15 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     return 0
 
 
+def _only(trees: Trees, names: list[str]) -> Trees:
+    """The trees with some of their projects."""
+    there = {project.name: project for project in trees.projects}
+    for name in names:
+        if name not in there:
+            raise UsageError(f"--project {name}: there are {', '.join(there)}")
+    return replace(trees, projects=tuple(there[name] for name in dict.fromkeys(names)))
+
+
 def _say_choice(trees: Trees, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
@@ -256,11 +275,11 @@ def _settle(
     report: Report,
 ) -> Project:
     """The project with the series for its tree."""
-    if project.name != KERNEL_PROJECT or trees.kernel is None:
-        return settle(project, repository) if project.others else project
     report.progress(f"{project.folder}: placing the series")
+    settled = place_series(project, repository, folder / project.name, options.with_tests)
+    if project.name != KERNEL_PROJECT or trees.kernel is None:
+        return settled
     version = trees.kernel.name
-    settled = place_kernel(project, repository, folder, options.with_tests)
     content = asdict(trees.kernel) | {"notes": settled.notes, "refusals": settled.refusals}
     if version in lines():
         return report.content.update(kernel=content) or settled
@@ -339,7 +358,7 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
 
 
 def _placed(change: Change, command: str) -> tuple[str, ...]:
-    """Where a kernel's series went, if it did."""
+    """Where the series went, if it did."""
     return () if change.empty or command == "revert" else change.project.notes
 
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places in a source tree, described by what is there: a function, a statement, a line.
 
-In C, text is compared token by token, so that spaces, line ends and comments do not count. A place
-that is not found, or found more often than it may be, is refused in words that name it.
+In C, C++, Java, AIDL and Blueprint, text is compared token by token, so that spaces, line ends and
+comments do not count; in other files, line by line. A place that is not found, or found more often
+than it may be, is refused in words that name it.
 """
 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 # The text of a file of the tree, None if it has no such file.
@@ -21,7 +23,8 @@ TOKEN = re.compile(
     r"""[A-Za-z_]\w*|\d[\w.]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
     r"""|\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|&&|\|\||[-+*/%&|^<>=!]=|\S"""
 )
-VERBS = ("after", "before", "replace", "end_of")
+GUARD = re.compile(r"\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1\s*\n")
+VERBS = ("after", "before", "replace", "end_of", "after_function")
 PLACE_KEYS = ("what", "file", "form", "times", "optional", "when")
 FORM_KEYS = (*VERBS, "text", "function", "within", "unused", "unused_after")
 # What may stand before a statement: the end of another one, a block, a label.
@@ -37,7 +40,9 @@ class Form:
     """One of the ways in which trees have a place."""
 
     verb: str
-    what: str  # the statement, the expression or the line; of end_of, the struct
+    # The statement, the expression or the line; of end_of, the struct, or nothing for the
+    # function's end; of after_function, the function.
+    what: str
     text: str  # what is put there
     function: str = ""
     within: str = ""  # a statement of the function, to which the search is confined
@@ -48,7 +53,10 @@ class Form:
     def __str__(self) -> str:
         words = self.what.splitlines()[0] if self.what else ""
         if self.verb == "end_of":
-            return f"at the end of {words}" if words else "at the end of the file"
+            there = f"{self.function}()" if self.function else "the file"
+            return f"at the end of {words or there}"
+        if self.verb == "after_function":
+            return f"after {words}()"
         where = f" in {self.function}()" if self.function else ""
         return f"{self.verb} `{words}`{where}"
 
@@ -137,6 +145,8 @@ class Source:
         text = self.text
         for span in reversed(spans):
             start, end, new = self._edit(form, span)
+            if start == end and (text[:start].endswith(new) or text.startswith(new, start)):
+                raise PlaceError(f"`{form.text.strip()}` is there already, {form}")
             text = text[:start] + new + text[end:]
         return text
 
@@ -169,6 +179,8 @@ class Source:
 class CSource(Source):
     """A file in C as the kernel writes it: functions and structs begin and end in column 0."""
 
+    STEP = "\t"  # what a block is indented by
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._masked = COMMENT_OR_STRING.sub(_blank_comment, text)
@@ -177,11 +189,15 @@ class CSource(Source):
         self._depths = list(self._conditional_depths())
 
     def find(self, form: Form) -> list[Span]:
+        if form.verb == "after_function" or (form.verb == "end_of" and form.function):
+            return [Span(body.end - 1, body.end) for body in self._bodies(_function_of(form))]
         if form.verb == "end_of":
             return [self._end_of_struct(form.what)]
-        scope = self._function(form.function) if form.function else Span(0, len(self.text))
-        if scope is None:
-            return []
+        whole = [Span(0, len(self.text))]
+        scopes = self._bodies(form.function) if form.function else whole
+        return [span for scope in scopes for span in self._find_in(scope, form)]
+
+    def _find_in(self, scope: Span, form: Form) -> list[Span]:
         if form.within:
             outer = self._occurrences(form.within, scope)
             if len(outer) != 1:
@@ -199,7 +215,7 @@ class CSource(Source):
 
     def elsewhere(self, form: Form) -> str:
         """Which other functions have what was looked for."""
-        if form.verb == "end_of" or not form.function:
+        if form.verb in ("end_of", "after_function") or not form.function:
             return ""
         spans = self._occurrences(form.what, Span(0, len(self.text)))
         names = dict.fromkeys(filter(None, (self._function_at(span.start) for span in spans)))
@@ -209,7 +225,7 @@ class CSource(Source):
         text = super().edit(form, spans)
         if not form.unused or form.verb != "replace":
             return text
-        edited = CSource(text)
+        edited = type(self)(text)
         scope = edited._function(form.function)
         declared = edited._occurrences(form.unused, scope) if scope else []
         if scope is None or len(declared) != 1:
@@ -222,9 +238,13 @@ class CSource(Source):
         return text[:start] + text[end:]
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
+        if form.verb == "after_function":
+            end = self.line_end(span.start)
+            return end, end, f"{_indented(form.text, self.indentation(span.start))}\n"
         if form.verb == "end_of":
             start = self.line_start(span.start)
-            return start, start, f"{_indented(form.text, chr(9))}\n"
+            text = _indented(form.text, self.indentation(span.start) + self.STEP)
+            return start, start, f"{text}\n"
         indentation = self.indentation(span.start)
         if form.verb == "replace":
             text = _indented(form.text, indentation)
@@ -254,7 +274,7 @@ class CSource(Source):
                 if around.strip():
                     return None
             text = text[:start] + new + text[end:]
-        return CSource(text)._declare(form) if form.unused else text
+        return type(self)(text)._declare(form) if form.unused else text
 
     def _scope_of(self, form: Form) -> Span | None:
         """Where the text of a form is when it is there."""
@@ -292,11 +312,16 @@ class CSource(Source):
     def _refuse_conditional(self, span: Span, scope: Span, form: Form) -> None:
         """What is compiled sometimes is no place for what has to be there always."""
         base = self._depths[self.line_of(scope.start)]
-        if not form.function and re.match(r"\s*#\s*ifndef\s+_\w+\s*\n\s*#\s*define", self._masked):
+        if not form.function and GUARD.match(self._masked):
             base = 1
         line = self.line_of(span.start)
         if self._depths[line] != base:
             raise PlaceError(f"`{form.what}` in line {line + 1} is inside of an #if")
+
+    def _bodies(self, name: str) -> list[Span]:
+        """The bodies of the functions of a name, with their brackets."""
+        body = self._function(name)
+        return [replace(body, end=body.end + 1)] if body else []
 
     def _function(self, name: str) -> Span | None:
         """The body of a function; None if it is not defined here."""
@@ -401,6 +426,104 @@ class CSource(Source):
         raise PlaceError(f"line {self.line_of(self._tokens[at][1]) + 1}: a bracket is not closed")
 
 
+class BraceSource(CSource):
+    """A file in Java, C++, AIDL or Blueprint: functions begin anywhere, and end with a bracket.
+
+    Several may have one name; a place is looked for in all of them. Comments above a statement
+    belong to it.
+    """
+
+    STEP = "    "
+
+    def take(self, form: Form) -> str | None:
+        if form.verb == "replace":
+            return super().take(form)
+        scopes = [Span(0, len(self.text))]
+        if form.function:
+            scopes = self._bodies(form.function)
+        # Line by line, as comments and empty lines belong to what was put there.
+        lines = Source.find(self, replace(form, verb="after", what=form.text))
+        spans = [
+            span
+            for span in lines
+            if any(each.start <= span.start and span.end <= each.end for each in scopes)
+        ]
+        if len(spans) != 1:
+            return None
+        return self.text[: spans[0].start] + self.text[self.line_end(spans[0].end) :]
+
+    def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
+        start, end, text = super()._edit(form, span)
+        if form.verb == "before":
+            start = end = self._above_comments(start)
+        return start, end, text
+
+    def _above_comments(self, start: int) -> int:
+        while start > 0:
+            above = self.line_start(start - 1)
+            if self._masked[above:start].strip() or not self.text[above:start].strip():
+                break
+            start = above
+        return start
+
+    def _function(self, name: str) -> Span | None:
+        bodies = self._bodies(name)
+        return bodies[0] if len(bodies) == 1 else None
+
+    def _bodies(self, name: str) -> list[Span]:
+        wanted = [*TOKEN.findall(name), "("]
+        words = [token for token, _ in self._tokens]
+        found = []
+        for at in range(len(words) - len(wanted)):
+            if words[at : at + len(wanted)] != wanted or words[at - 1] in (".", "->", "new"):
+                continue
+            brace = self._close(at + len(wanted) - 1) + 1
+            # What may stand between: `const override`, `throws IOException, java.lang.Error`.
+            while brace < len(words) and re.match(r"[\w.,]", words[brace]):
+                brace += 1
+            if brace < len(words) and words[brace] == "{":
+                end = self._tokens[self._close(brace)][1]
+                found.append(Span(self._tokens[brace][1], end + 1))
+        return found
+
+    def _function_at(self, offset: int) -> str:
+        opened: list[int] = []  # the brackets around the offset
+        for at in range(self._token_at(offset)):
+            token = self._tokens[at][0]
+            if token in "([{":
+                opened.append(at)
+            elif token in ")]}" and opened:
+                opened.pop()
+        for at in reversed(opened):
+            name = self._name_ahead_of(at) if self._tokens[at][0] == "{" else ""
+            if name:
+                return name
+        return ""
+
+    def _name_ahead_of(self, brace: int) -> str:
+        """The function whose body begins there; nothing for other blocks."""
+        at = brace - 1
+        while at > 0 and re.match(r"[\w.,]", self._tokens[at][0]):
+            at -= 1
+        depth = 0
+        while at > 0:
+            token = self._tokens[at][0]
+            depth += (token in ")]}") - (token in "([{")
+            if depth <= 0:
+                break
+            at -= 1
+        if self._tokens[at][0] != "(" or at < 2:
+            return ""
+        name, ahead = self._tokens[at - 1][0], self._tokens[at - 2][0]
+        keywords = ("if", "for", "while", "switch", "catch", "synchronized", "try")
+        return name if re.match(r"\w", name) and name not in keywords and ahead != "new" else ""
+
+
+def _function_of(form: Form) -> str:
+    """The function whose end is looked for."""
+    return form.what if form.verb == "after_function" else form.function
+
+
 def _blank_comment(found: re.Match[str]) -> str:
     text = found[0]
     return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
@@ -414,17 +537,23 @@ def _indented(text: str, indentation: str) -> str:
     )
 
 
+@lru_cache(maxsize=8)
 def source(path: str, text: str) -> Source:
-    return CSource(text) if path.endswith((".c", ".h")) else Source(text)
+    if path.endswith((".c", ".h")):
+        return CSource(text)
+    return BraceSource(text) if path.endswith((".java", ".cpp", ".aidl", ".bp")) else Source(text)
 
 
 def wanted(place: Place, read: Reader) -> bool:
     """Whether the tree is one that needs this place."""
-    if not place.when:
-        return True
-    path, _, text = place.when.removeprefix("!").partition(": ")
+    return not place.when or holds(place.when, read)
+
+
+def holds(condition: str, read: Reader) -> bool:
+    """Whether the tree has "FILE: TEXT", or lacks it, of "!FILE: TEXT"."""
+    path, _, text = condition.removeprefix("!").partition(": ")
     there = read(path)
-    return (there is not None and source(path, there).has(text)) != place.when.startswith("!")
+    return (there is not None and source(path, there).has(text)) != condition.startswith("!")
 
 
 def put(place: Place, text: str | None) -> tuple[str, Placed]:

@@ -9,14 +9,16 @@ import os
 import re
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from drwatool import kernel, trees
-from drwatool.errors import ConflictError, UsageError
+from drwatool import described, trees
+from drwatool.errors import ConflictError, UnsupportedError, UsageError
 from drwatool.git import GitError, Repository, index_locked
-from drwatool.trees import Project
+from drwatool.places import Reader, holds
+from drwatool.trees import Kind, Project
 
 # Commits of the first parents' chain that are searched; the content is looked at in any case.
 DEPTH = 1000
@@ -156,25 +158,32 @@ def module_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def place_kernel(project: Project, repository: Repository, into: Path, tests: bool) -> Project:
+def place_series(project: Project, repository: Repository, into: Path, tests: bool) -> Project:
     """The project with the series for its tree, whose patches are written to a folder.
 
     Where the tree has the series, it is made for the commit before.
     """
-    steps = kernel.read_series(trees.KERNEL)
-    base = _before(repository, project.prefix + steps[0].files[0])
+    steps = described.read_series(*project.described)
+    base, there = _before(repository, project.prefix, steps[0])
 
     def read(path: str) -> str | None:
         text = repository.try_git("cat-file", "blob", f"{base}:{project.prefix}{path}")
-        return None if text is None else kernel.decoded(text)
+        return None if text is None else described.decoded(text)
 
-    if read("Makefile") is None:
+    if project.name == trees.KERNEL_PROJECT and read("Makefile") is None:
         raise UsageError(f"{repository.folder}: {project.prefix}Makefile is not committed")
+    if kind := _kind_of(project, read):
+        if kind.refused:
+            others = ", ".join(each.name for each in project.kinds if not each.refused)
+            raise UnsupportedError(
+                f"{project.folder} is Android {kind.name}; there are patches for {others}"
+            )
+        if kind.series:
+            project = replace(project, series=f"{project.name}/{kind.series}")
+    notes = (f"Android {kind.name}",) if kind else ()
     try:
-        series = kernel.place(
-            steps, trees.KERNEL / "src", kernel.without(steps, read), with_tests=tests
-        )
-    except kernel.RefusedError as error:
+        series = _place(steps, read, there, tests)
+    except described.RefusedError as error:
         return replace(project, refusals=tuple(error.refusals))
     touched = sorted(project.prefix + path for path in series.before)
     listing = repository.line("ls-tree", base, "--", *touched).splitlines()
@@ -183,19 +192,53 @@ def place_kernel(project: Project, repository: Repository, into: Path, tests: bo
         for line in listing
         if line.startswith("100755 ")
     }
-    for name, text in kernel.patches(series, project.prefix, executable).items():
+    into.mkdir()
+    for name, text in described.patches(series, project.prefix, executable).items():
         (into / name).write_bytes(text.encode(errors="surrogateescape"))
     made = tuple(into / f"{step.name}.patch" for step, _ in series.steps)
-    return replace(project, patches=made, notes=kernel.notes_of(series))
+    return replace(project, patches=made, notes=(*notes, *described.notes_of(series)))
 
 
-def _before(repository: Repository, path: str) -> str:
-    """The commit ahead of the one that added a file; HEAD if HEAD does not have it."""
-    if repository.try_git("cat-file", "-e", f"HEAD:{path}") is None:
-        return "HEAD"
-    command = ["log", "-1", "-m", "--first-parent", "--diff-filter=A", "--format=%P", "--", path]
+def _place(steps: list[described.Step], read: Reader, there: bool, tests: bool) -> described.Series:
+    """The series for a tree, or for what the tree would be without it; what upstream has of its
+    lines stays, where it can.
+    """
+    pristine = described.without(steps, read)
+    try:
+        return described.place(steps, pristine if there else read, with_tests=tests)
+    except described.RefusedError as refused:
+        if not there:
+            with suppress(described.RefusedError):
+                return described.place(steps, pristine, with_tests=tests)
+        raise refused from None
+
+
+def _kind_of(project: Project, read: Reader) -> Kind | None:
+    """What a tree is, by what it has."""
+    return next((kind for kind in project.kinds if not kind.has or holds(kind.has, read)), None)
+
+
+def _before(repository: Repository, prefix: str, step: described.Step) -> tuple[str, bool]:
+    """The commit ahead of the one that brought a patch, and whether it has the patch all the same:
+    nothing may be ahead of it. HEAD if HEAD does not have it.
+    """
+    if step.files:
+        # An earlier version of the patch may have had others.
+        listing = ["ls-tree", "-z", "--name-only", "HEAD", "--", *(prefix + x for x in step.files)]
+        path = repository.git(*listing).decode().partition("\0")[0]
+        there = bool(path)
+        changed = "--diff-filter=A"
+    else:
+        path = prefix + step.places[0].file
+        line = max(step.places[0].forms[0].text.split("\n"), key=len).strip()
+        text = repository.try_git("cat-file", "blob", f"HEAD:{path}") or b""
+        there = line in described.decoded(text)
+        changed = f"-S{line}"
+    if not there:
+        return "HEAD", False
+    command = ["log", "-1", "-m", "--first-parent", changed, "--format=%P", "--", path]
     parents = repository.line(*command).split()
-    return parents[0] if parents else "HEAD"
+    return (parents[0], False) if parents else ("HEAD", True)
 
 
 def files_of(patch: Path) -> tuple[str, ...]:
@@ -400,31 +443,6 @@ def _diff(repository: Repository, commit: str) -> bytes:
     return repository.git("diff-tree", "-p", "--binary", "--full-index", commit)
 
 
-def settle(project: Project, repository: Repository) -> Project:
-    """The project with the series that is there, or else with the one that fits best."""
-    choices = (project, *project.others)
-    present = [
-        sum(state is not State.ABSENT for state in inspect(choice, repository).states.values())
-        for choice in choices
-    ]
-    if any(present):
-        return choices[present.index(max(present))]
-    return min(choices, key=lambda choice: _misfits(choice, repository))
-
-
-def _misfits(project: Project, repository: Repository) -> int:
-    """In how many files the first patches have a hunk that does not fit."""
-    found = 0
-    with repository.scratch() as scratch:
-        _read_files(scratch, "HEAD", {name for path in project.patches for name in files_of(path)})
-        for path in project.patches:
-            try:
-                scratch.git("apply", "--cached", "-", text=path.read_bytes())
-            except GitError as error:
-                found += max(len(_failed(error.said)), 1)
-    return found
-
-
 def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
     """Puts some files of a commit into the scratch index; all would take seconds."""
     entries = scratch.git("ls-tree", "-z", commit, "--", *sorted(files))
@@ -432,7 +450,7 @@ def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
 
 
 def refused(project: Project) -> str:
-    """Why a kernel cannot take the series."""
+    """Why a tree cannot take the series."""
     places = "; ".join(project.refusals)
     page = trees.TOP / "device/doc/by-hand.md"
     return f"{project.folder}: the series has no place: {places}: see {page}"
@@ -441,13 +459,13 @@ def refused(project: Project) -> str:
 def plan_apply(project: Project, repository: Repository) -> Change:
     """The commits that the project lacks; ConflictError says which hunk does not fit."""
     refuse_unclean(repository)
-    if project.refusals:
-        raise ConflictError(refused(project))
     inspection = inspect(project, repository)
     if inspection.outdated:
         raise ConflictError(
             f"{project.folder} has another version of the series: run `drwa revert` first"
         )
+    if project.refusals:
+        raise ConflictError(refused(project))
     if inspection.missing:
         raise ConflictError(
             f"{project.folder} has a part of the series: {'; '.join(inspection.missing[:3])}: put "
@@ -689,15 +707,9 @@ def _conflict(scratch: Repository, patch: Patch, said: str) -> str:
             re.MULTILINE | re.DOTALL,
         )
         places.append(f"{place} (hunk {hunk[1]})" if hunk else place)
-    advice = (
-        "the base has moved too far: see whether a newer series is out, "
-        "or merge this patch by hand as device/doc/rom-builder.md says: "
-        f"git am --reject {patch.path}"
-    )
+    advice = "the patches ahead of it are there: run `drwa revert`, then `drwa apply`"
     if _half_applied(scratch, patch):
         advice = "a part of it is there already: undo what was applied by hand"
-    elif scratch.line("rev-parse", "--is-shallow-repository") == "true":
-        advice = "this clone is shallow, so nothing could be merged: `git fetch --unshallow`"
     return f"{scratch.folder}: {patch.short} does not apply: {'; '.join(places) or said}: {advice}"
 
 

@@ -4,7 +4,7 @@
 import os
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,32 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Kind:
+    """A tree of a release that differs from the release's others."""
+
+    name: str
+    has: str = ""  # by what it is told from those that follow: "FILE: TEXT", or "!FILE: TEXT"
+    series: str = ""  # the name of its series in commits, if that is not the release's
+    refused: bool = False
+
+
+@dataclass(frozen=True)
 class Project:
     """A git tree, and the series for it."""
 
     name: str
     folder: Path
     series: str  # its name in commits, e.g. packages_modules_Connectivity/15
-    patches: tuple[Path, ...]  # a kernel's are made when its tree is looked at
-    others: tuple["Project", ...] = ()  # with other series for the same tree, the nearest first
+    patches: tuple[Path, ...] = ()  # made when the tree is looked at
+    kinds: tuple[Kind, ...] = ()
     prefix: str = ""  # where in the git tree a kernel is, with a slash at its end
-    notes: tuple[str, ...] = ()  # where a kernel's series went, and what was left out
-    refusals: tuple[str, ...] = ()  # the places that a kernel lacks
+    notes: tuple[str, ...] = ()  # where the series went, and what was left out
+    refusals: tuple[str, ...] = ()  # the places that the tree lacks
+
+    @property
+    def described(self) -> tuple[Path, Path]:
+        """The folder that describes its series, and the one that new files are taken from."""
+        return described_in(self.name)
 
 
 @dataclass(frozen=True)
@@ -91,13 +106,9 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
                 continue
             folder = aosp / description["path"]
             if folder.exists():
-                first, *others = [
-                    Project(
-                        name, folder, f"{name}/{series}", android_patches(name, description, series)
-                    )
-                    for series in android_series(name, release.name)
-                ]
-                projects.append(replace(first, others=tuple(others)))
+                entries = table["releases"][release.name][name].get("trees", ())
+                kinds = tuple(Kind(**entry) for entry in entries)
+                projects.append(Project(name, folder, f"{name}/{release.name}", kinds=kinds))
             else:
                 missing.append(description["path"])
                 needed += [description["path"]] if "host" in description else []
@@ -109,21 +120,18 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
         if _version(line.name) >= OLDEST_KERNEL:
             top = _git_top(kernel)
             prefix = "" if kernel == top else f"{kernel.relative_to(top)}/"
-            projects.append(Project(KERNEL_PROJECT, top, KERNEL_PROJECT, (), prefix=prefix))
+            projects.append(Project(KERNEL_PROJECT, top, KERNEL_PROJECT, prefix=prefix))
         elif not projects:
             raise UnsupportedError(f"{kernel} is Linux {line.name} ({line.why}): {TOO_OLD}")
     return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
 
 
-def android_series(name: str, release: str) -> list[str]:
-    """The series for a project of a release: one, and others for trees that it does not fit."""
-    return [release, *releases()["releases"][release][name].get("others", {})]
-
-
-def android_patches(name: str, description: dict[str, Any], series: str) -> tuple[Path, ...]:
-    """A series for a project, which [projects.<name>] describes."""
-    folder = FRAMEWORKS / description.get("folder", "") / "patches" / name / series
-    return _patches(folder)
+def described_in(name: str) -> tuple[Path, Path]:
+    """The folder that describes a project's series, and the one that new files are taken from."""
+    if name == KERNEL_PROJECT:
+        return KERNEL / "series", KERNEL / "src"
+    folder = releases()["projects"][name].get("series", f"frameworks/series/{name}")
+    return TOP / folder, TOP
 
 
 def _version(name: str) -> tuple[int, int]:
@@ -134,13 +142,6 @@ def _version(name: str) -> tuple[int, int]:
 def _git_top(folder: Path) -> Path:
     """The git tree that a kernel is in: vendors' have it in a folder."""
     return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), folder)
-
-
-def _patches(folder: Path) -> tuple[Path, ...]:
-    found = tuple(sorted(folder.glob("*.patch")))
-    if not found:
-        raise UsageError(f"{folder.resolve()} holds no patches: check this repository out whole")
-    return found
 
 
 def kernel_root(folder: Path) -> Path:
@@ -230,7 +231,9 @@ def _of_module(aosp: Path) -> Choice | None:
     if version := max((int(path.name) for path in versions), default=0):
         unknown = BEFORE if version < min(INETD_VERSIONS) else "of another release"
         return Choice(INETD_VERSIONS.get(version, unknown), f"its INetd is version {version}")
-    # What 14 moved into that project.
+    # Android 14 QPR2 moved frameworks/libs/net into that project.
+    if (module / "common").is_dir():
+        return Choice("14", "packages/modules/Connectivity has common, and no staticlibs")
     if (aosp / "frameworks/libs/net").is_dir():
         return Choice(BEFORE, "it has frameworks/libs/net")
     if (module / "service").is_dir() and not (module / "staticlibs").is_dir():

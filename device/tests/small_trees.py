@@ -18,6 +18,7 @@ BASE = "aosp/frameworks/base"
 KERNEL = "linux"
 SERVICE = "service/src/com/android/server/ConnectivityService.java"
 POLICY = "service/src/com/android/server/connectivity/drwa/DrwaController.java"
+SETTING = "service/src/com/android/server/connectivity/drwa/DrwaSetting.java"
 CARRIER = "telephony/java/android/telephony/CarrierConfigManager.java"
 OLD = "telephony/java/android/telephony/old.txt"
 LINK = "telephony/java/android/telephony/Link.java"
@@ -38,6 +39,28 @@ path = "frameworks/base"
 path = "system/netd"
 [releases.15.packages_modules_Connectivity]
 [releases.15.frameworks_base]
+"""
+CALLS = """\
+[[place]]
+what = "what the policy is told"
+file = "service/src/com/android/server/ConnectivityService.java"
+function = "connectAll"
+after = "connect(20);"
+text = "tellDrwa();"
+
+[[place]]
+what = "dumpsys"
+file = "service/src/com/android/server/ConnectivityService.java"
+function = "connectAll"
+before = "connect(49);"
+text = "dumpDrwa();"
+"""
+KEYS = """\
+[[place]]
+what = "the keys"
+file = "telephony/java/android/telephony/CarrierConfigManager.java"
+after = "key(30);"
+text = "key(DRWA);"
 """
 LINES = """\
 ["6.12"]
@@ -67,6 +90,12 @@ def in_c(what: str) -> str:
     """A source file with a function that has them."""
     lines = numbered(what).replace("    ", "\t")
     return f"#include <net/tcp.h>\n\nstatic void {what}_all(void)\n{{\n{lines}}}\n"
+
+
+def in_java(what: str) -> str:
+    """A source file with a method that has them, from its second line on."""
+    _, lines = numbered(what).split("\n", 1)
+    return f"class {what.title()} {{ void {what}All() {{\n{lines}}} }}\n"
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -140,6 +169,13 @@ class World:
     def drwa(self, command: str, *options: str) -> Done:
         return self.run(command, *self.trees, *options)
 
+    def made(self, project: str = "packages_modules_Connectivity") -> list[str]:
+        """The patches of a series as the tree is now, for git am."""
+        folder = self.top / f"made{len(list(self.top.glob('made*')))}"
+        done = self.drwa("patches", "-o", str(folder))
+        assert done.code == 0, done.err
+        return [str(path) for path in sorted((folder / project).glob("*.patch"))]
+
     def snapshot(self) -> dict[str, Any]:
         return {str(folder): snapshot(folder) for folder in self.projects}
 
@@ -174,34 +210,32 @@ def everything(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def build(top: Path) -> World:
-    """Three clean projects, each one commit behind the series that is made from its next ones."""
+    """Three clean projects, and series for them."""
     _install(top / "drwa")
     module, base, kernel = (top / name for name in (MODULE, BASE, KERNEL))
 
-    write(module / SERVICE, numbered("connect"))
+    write(module / SERVICE, in_java("connect"))
     write(module / "tests/run.sh", "#!/bin/sh\n")
     (module / "tests/run.sh").chmod(0o755)
     _begin(module)
-    write(module / POLICY, numbered("decide", 5))
-    write(module / "tests/drwa.sh", "#!/bin/sh\n")
-    (module / "tests/drwa.sh").chmod(0o755)
-    commit(module, "Add the policy\n\nOf all networks.\n\nSigned-off-by: A <a@example.org>")
-    replace_line(module / SERVICE, 20, "    connect(20);\n    tellDrwa();\n")
-    replace_line(module / SERVICE, 50, "    dumpDrwa();\n")
-    commit(module, "Call the policy\n\nSigned-off-by: A <a@example.org>")
-    _export(module, 2, top / "drwa/frameworks/patches/packages_modules_Connectivity/15")
+    series = top / "drwa/frameworks/series"
+    sources = top / "drwa/frameworks/drwa"
+    write(sources / Path(POLICY).name, numbered("decide", 5))
+    write(sources / Path(SETTING).name, numbered("set", 5))
+    calls = series / "packages_modules_Connectivity/0002-calls"
+    policy = series / "packages_modules_Connectivity/0001-policy"
+    write(policy / "message", "Add the policy\n\nOf all networks.\n")
+    write(policy / "places.toml", f'copy = {{ "frameworks/drwa" = "{Path(POLICY).parent}" }}\n')
+    write(calls / "message", "Call the policy\n")
+    write(calls / "places.toml", CALLS)
 
     write(base / CARRIER, numbered("key"))
     write(base / "core/java/android/os/Build.java", BUILD_ID)
     write(base / OLD, "old\n")
     (base / LINK).symlink_to("CarrierConfigManager.java")
     _begin(base)
-    (base / OLD).unlink()
-    (base / LINK).unlink()
-    (base / LINK).symlink_to("Drwa.java")
-    replace_line(base / CARRIER, 30, "    key(30);\n    key(DRWA);\n")
-    commit(base, "Add the keys\n\nSigned-off-by: A <a@example.org>")
-    _export(base, 1, top / "drwa/frameworks/patches/frameworks_base/15")
+    write(series / "frameworks_base/0001-keys/message", "Add the keys\n")
+    write(series / "frameworks_base/0001-keys/places.toml", KEYS)
 
     write(kernel / "Makefile", MAKEFILE)
     write(kernel / "Kconfig", "# all options\n")
@@ -249,11 +283,3 @@ def _install(top: Path) -> None:
 def _begin(folder: Path) -> None:
     git(folder, "init", "--quiet", "--initial-branch=main")
     commit(folder, "As released")
-
-
-def _export(folder: Path, count: int, target: Path) -> None:
-    """Makes a series of the newest commits, and takes them away."""
-    options = ["--quiet", "--zero-commit", "--no-signature", "--full-index", "--no-renames"]
-    git(folder, "format-patch", *options, f"-{count}", "--output-directory", str(target))
-    git(folder, "checkout", "--quiet", "-B", "main", f"HEAD~{count}")
-    git(folder, "reflog", "expire", "--expire=now", "--all")

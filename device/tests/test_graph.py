@@ -11,6 +11,7 @@ import pytest
 
 from drwatool import blueprint, graph, trees
 from drwatool.blueprint import Reader, ReaderError
+from drwatool.described import read_series
 from drwatool.graph import FOLDERS, PLACE, Graph, Result, put_repository
 from drwatool.trees import Project
 
@@ -71,11 +72,30 @@ def examine(
     projects = []
     for name in "packages_modules_Connectivity", "system_netd":
         if name in RELEASES[release]:
-            description = trees.releases()["projects"][name]
-            patches = trees.android_patches(name, description, release)
-            folder = tree / description["path"]
-            projects.append(Project(name, folder, f"{name}/{release}", patches))
+            folder = tree / trees.releases()["projects"][name]["path"]
+            projects.append(Project(name, folder, f"{name}/{release}", patches_of(name, tree)))
     return graph.examine(tree, release, projects, makefiles or {}, reader)
+
+
+def patches_of(name: str, tree: Path) -> tuple[Path, ...]:
+    """What a series adds, without the files that it would be added to."""
+    made = []
+    for step in read_series(*trees.described_in(name)):
+        patch = tree.parent / f"made-{name}-{step.name}.patch"
+        new = [added(path, "/dev/null", source.read_text()) for path, source in step.files.items()]
+        old = [
+            added(place.file, f"a/{place.file}", form.text)
+            for place in step.places
+            for form in place.forms
+        ]
+        patch.write_text("".join([*new, *old]))
+        made.append(patch)
+    return tuple(made)
+
+
+def added(path: str, before: str, text: str) -> str:
+    lines = "".join(f"+{line}\n" for line in text.split("\n"))
+    return f"diff --git a/{path} b/{path}\n--- {before}\n+++ b/{path}\n@@ -1 +1 @@\n{lines}"
 
 
 def problems(

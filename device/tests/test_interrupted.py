@@ -59,18 +59,18 @@ def is_step(event: str, arguments: tuple[Any, ...]) -> bool:
 
 def plan(world: World, which: Callable[..., series.Change]) -> list[series.Change]:
     found = []
-    for name, patches in SERIES.items():
-        paths = tuple(sorted(world.series(patches).glob("*.patch")))
-        project = trees.Project(name, world.top / name, f"{name}/1", paths)
-        found.append(which(project, plumbing.open_repository(project.folder)))
-    repository = plumbing.open_repository(world.top / KERNEL)
-    project = trees.Project(KERNEL, repository.folder, trees.KERNEL_PROJECT, ())
+    top = world.top / "drwa"
     with (
         tempfile.TemporaryDirectory() as made,
-        mock.patch.object(trees, "KERNEL", world.series("kernel")),
+        mock.patch.multiple(
+            trees, TOP=top, FRAMEWORKS=top / "frameworks", KERNEL=world.series("kernel")
+        ),
     ):
-        project = series.place_kernel(project, repository, Path(made), False)
-        found.append(which(project, repository))
+        for name, folder in PROJECTS.items():
+            repository = plumbing.open_repository(world.top / folder)
+            project = trees.Project(name, repository.folder, name)
+            project = series.place_series(project, repository, Path(made) / name, False)
+            found.append(which(project, repository))
     return found
 
 
@@ -78,7 +78,7 @@ def move(world: World, which: Callable[..., series.Change]) -> None:
     transaction.carry_out(plan(world, which), lambda text: None)
 
 
-SERIES = {MODULE: "frameworks/patches/packages_modules_Connectivity/15"}
+PROJECTS = {"packages_modules_Connectivity": MODULE, trees.KERNEL_PROJECT: KERNEL}
 NO_SUCH_STEP = 3
 
 

@@ -202,3 +202,198 @@ def test_a_tree_is_asked_and_not_its_version() -> None:
 def test_descriptions_that_are_wrong(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         place(text)
+
+
+JAVA = """\
+package a;
+
+import a.Manager.Update;
+
+/** Not service(). */
+class Service {
+    private final Manager mManager; // "}"
+
+    Service(Context context) {
+        this(context, new Manager());
+    }
+
+    Service(Context context, Manager manager) throws A, b.C {
+        mManager = manager;
+        mRate = Settings.rate(
+                context);
+    }
+
+    @Override
+    public void start() {
+        post(() -> {
+            ready();
+        });
+
+        // What follows is for later ones.
+        if (mDeps.isAtLeastT()) {
+            ready();
+        }
+        switch (word) {
+            default:
+                return other(word);
+        }
+    }
+
+    private boolean ready() {
+        return new Task() {
+            void run() {
+                ready();
+            }
+        }.start();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('after = "import a.Manager.Update;"\ntext = "import a.Z;"', ["import a.Z;"]),
+        # Whatever the line breaks, and in the one of both constructors that has it.
+        (
+            'function = "Service"\nafter = "mRate = Settings.rate(context);"\ntext = "a();"',
+            ["        a();"],
+        ),
+        (
+            'function = "start"\nbefore = "if (mDeps.isAtLeastT()) {"\ntext = "a();\\n\\n"',
+            ["        a();"],
+        ),
+        (
+            'function = "start"\nbefore = "default: return other(word);"\ntext = "case:\\n    b;"',
+            ["            case:", "                b;"],
+        ),
+        ('function = "start"\nend_of = ""\ntext = "a();"', ["        a();"]),
+        (
+            'after_function = "start"\ntext = "\\n/** Ours. */\\nvoid ours() {\\n    a();\\n}"',
+            ["    /** Ours. */", "    void ours() {", "        a();"],
+        ),
+        (
+            'function = "ready"\nreplace = "new Task()"\ntext = "new Other()"',
+            ["        return new Other() {"],
+        ),
+    ],
+)
+def test_places_in_java(text: str, lines: list[str]) -> None:
+    found = changed(text, JAVA, "A.java")
+    assert [line for line in found if line.strip()] == lines
+
+
+def test_comments_above_a_statement_belong_to_it() -> None:
+    described = place(
+        'function = "start"\nbefore = "if (mDeps.isAtLeastT())"\ntext = "a();"', "A.java"
+    )
+    after, _ = put(described, JAVA)
+    assert "        a();\n        // What follows is for later ones.\n        if (" in after
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('function = "stop"\nend_of = ""\ntext = "a();"', "not found: at the end of stop()"),
+        ('function = "Service"\nend_of = ""\ntext = "a();"', "found 2 times, at the end of Serv"),
+        ('after_function = "mManager"\ntext = "a();"', "not found: after mManager()"),
+        (
+            'function = "start"\nafter = "mManager = manager;"\ntext = "a();"',
+            "not found: after `mManager = manager;` in start(); it is in Service()",
+        ),
+        (
+            'function = "start"\nafter = "ready();"\ntext = "a();"',
+            "found 2 times, after `ready();`",
+        ),
+        # A place in a comment or a string is none.
+        ('after_function = "service"\ntext = "a();"', "not found: after service()"),
+        (
+            'function = "ready"\nafter = "mManager = manager;"\ntext = "a();"',
+            "it is in Service()",
+        ),
+    ],
+)
+def test_refused_in_java(text: str, words: str) -> None:
+    with pytest.raises(PlaceError) as error:
+        put(place(text, "A.java"), JAVA)
+    assert str(error.value).startswith("A.java: it: ")
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'function = "start"\nbefore = "if (mDeps.isAtLeastT())"\ntext = "a();"',
+        'function = "Service"\nafter = "mManager = manager;"\ntext = "a();"',
+        'after_function = "start"\ntext = "\\nvoid ours();"',
+        'after = "import a.Manager.Update;"\ntext = "import a.Z;"',
+    ],
+)
+def test_what_is_there_already_is_refused(text: str) -> None:
+    described = place(text, "A.java")
+    once, _ = put(described, JAVA)
+    with pytest.raises(PlaceError, match="is there already"):
+        put(described, once)
+
+
+def test_taken_back_only_where_it_was_put() -> None:
+    """The same line elsewhere is not ours; twice in the function, nobody can tell."""
+    described = place('function = "start"\nend_of = ""\ntext = "ready();"', "A.java")
+    assert take(described, JAVA) is None
+    described = place(
+        'function = "Service"\nafter = "mManager = manager;"\ntext = "go();"', "A.java"
+    )
+    after, _ = put(described, JAVA)
+    elsewhere = after.replace("            ready();\n        });", "            go();\n        });")
+    assert take(described, elsewhere) == elsewhere.replace(
+        "        mManager = manager;\n        go();\n", "        mManager = manager;\n"
+    )
+
+
+CPP = """\
+#include "Controllers.h"
+
+namespace {
+std::tuple<int, int> parts(int which) { return {which, 0}; }
+}  // namespace
+
+void Controllers::init() {
+    start();
+}
+
+int Other::init() const noexcept {
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ('function = "Controllers::init"\nend_of = ""\ntext = "a();"', "    start();\n"),
+        ('after_function = "Other::init"\ntext = "int b;"', "    return 0;\n}\n"),
+        ('after_function = "parts"\ntext = "int b;"', "return {which, 0}; }\n"),
+    ],
+)
+def test_places_in_cpp(text: str, before: str) -> None:
+    described = place(text, "A.cpp")
+    after, _ = put(described, CPP)
+    assert before + described.forms[0].text in after.replace("    a();", "a();")
+    assert take(described, after) == CPP
+
+
+def test_blueprint_and_lines() -> None:
+    blueprint = 'cc_library {\n    aidl: {\n        export: true, // "x"\n    },\n}\n'
+    described = place("before = 'aidl: { export: true'\ntext = 'libs: [\"a\"],'", "Android.bp")
+    assert put(described, blueprint)[0].startswith('cc_library {\n    libs: ["a"],\n    aidl: {')
+    kotlin = "val a = 1\nval b = 2\n"
+    text = """
+[[place.form]]
+after = "val c = 3"
+text = "val d = 4"
+[[place.form]]
+before = "val b = 2"
+text = "val d = 4"
+"""
+    after, _ = put(place(text, "A.kt"), kotlin)
+    assert after == "val a = 1\nval d = 4\nval b = 2\n"

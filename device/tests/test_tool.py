@@ -23,6 +23,7 @@ from small_trees import (
     OLD,
     POLICY,
     SERVICE,
+    SETTING,
     TCP,
     World,
     commit,
@@ -43,11 +44,8 @@ def states(world: World) -> list[str]:
     return [project["applied"] for project in world.drwa("status", "--json").report["projects"]]
 
 
-def series_of(world: World, name: str) -> list[str]:
-    return [str(path) for path in sorted(world.series(name).glob("*.patch"))]
-
-
-MODULE_SERIES = "frameworks/patches/packages_modules_Connectivity/15"
+MODULE_SERIES = "frameworks/series/packages_modules_Connectivity"
+CALLS = f"{MODULE_SERIES}/0002-calls/places.toml"
 
 
 def test_apply_status_revert_leave_the_same_bytes(world: World) -> None:
@@ -57,9 +55,6 @@ def test_apply_status_revert_leave_the_same_bytes(world: World) -> None:
     assert (applied.code, applied.err) == (0, "")
     assert states(world) == ["fully", "fully", "fully"]
     assert "tellDrwa" in (world.top / MODULE / SERVICE).read_text()
-    assert (world.top / MODULE / "tests/drwa.sh").stat().st_mode & 0o111
-    assert not (world.top / BASE / OLD).exists()
-    assert (world.top / BASE / LINK).readlink() == Path("Drwa.java")
     for folder in world.projects:
         # Scripts ask the plumbing, which does not look at a file whose index entry is stale. First:
         # the status refreshes them.
@@ -72,8 +67,9 @@ def test_apply_status_revert_leave_the_same_bytes(world: World) -> None:
 def test_commits_are_the_patches_with_trailers(world: World) -> None:
     world.drwa("apply")
     log = git(world.top / MODULE, "log", "-2", "--format=%an|%s|%b").split("\n")
-    assert log[0] == "Builder|Call the policy|Signed-off-by: A <a@example.org>"
-    assert log[1] == "Drwa-Series: packages_modules_Connectivity/15/0002-Call-the-policy"
+    author = "DRWA for Android"
+    assert log[0] == f"{author}|Call the policy|Signed-off-by: {author} <drwa@example.org>"
+    assert log[1] == "Drwa-Series: packages_modules_Connectivity/15/0002-calls"
     assert log[2].startswith("Drwa-Patch-Id: ")
     assert git(world.top / MODULE, "log", "-1", "--format=%(trailers:key=Drwa-Series)")
 
@@ -196,6 +192,77 @@ def test_a_place_that_is_not_there_is_refused(world: World, old: str, new: str, 
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("connect(20);", "disconnect(20);", "not found: after `connect(20);` in connectAll()"),
+        ("connectAll", "connectSome", "in connectAll(); it is in connectSome()"),
+        ("connect(30);", "connect(20);", "found 2 times, after `connect(20);` in connectAll()"),
+        ("connect(20);", "if (x) connect(20);", "`connect(20);` in line 21 is no statement of"),
+        (
+            "} }\n",
+            "}\n    void connectAll(int x) {\n        connect(20);\n    }\n}\n",
+            "found 2 times, after `connect(20);` in connectAll(), in lines 21, 6",
+        ),
+    ],
+)
+def test_a_place_in_java_that_is_not_there_is_refused(
+    world: World, old: str, new: str, words: str
+) -> None:
+    path = world.top / MODULE / SERVICE
+    write(path, path.read_text().replace(old, new))
+    commit(world.top / MODULE, "Another way")
+    before = world.snapshot()
+    for command in "check", "apply":
+        done = world.drwa(command)
+        assert done.code == 1
+        assert f"the series has no place: {SERVICE}: what the policy is told: " in done.err
+        assert words in done.err
+        assert world.snapshot() == before
+    assert states(world) == ["none", "none", "none"]
+
+
+KINDS = """\
+trees = [
+    { name = "15 before all", has = "!%s: connect(1);", refused = true },
+    { name = "15, the first", has = "%s: first(15);", series = "15-r1" },
+    { name = "15 QPR2" },
+]
+""".replace("%s", SERVICE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name", "series"),
+    [
+        ("connect(2);", "connect(2, 2);", "15 QPR2", "15"),
+        ("connect(15);", "first(15);", "15, the first", "15-r1"),
+        ("connect(1);", "", "15 before all", ""),
+    ],
+)
+def test_a_tree_is_called_what_it_is(
+    world: World, old: str, new: str, name: str, series: str
+) -> None:
+    releases = world.series("frameworks/releases.toml")
+    of_15 = "[releases.15.packages_modules_Connectivity]\n"
+    write(releases, releases.read_text().replace(of_15, of_15 + KINDS))
+    path = world.top / MODULE / SERVICE
+    write(path, path.read_text().replace(old, new))
+    commit(world.top / MODULE, name)
+    before = world.snapshot()
+    done = world.drwa("apply")
+    if not series:
+        assert done.code == 77
+        assert f"is Android {name}; there are patches for 15, the first, 15 QPR2" in done.err
+    else:
+        assert done.code == 0, done.err
+        assert f"    Android {name}\n" in done.out
+        trailer = git(world.top / MODULE, "log", "-1", "--format=%(trailers:key=Drwa-Series)")
+        assert f"packages_modules_Connectivity/{series}/0002-calls" in trailer
+        assert states(world) == ["fully", "fully", "fully"]
+        assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
+@pytest.mark.parametrize(
     ("old", "new", "described", "named"),
     [
         (
@@ -247,6 +314,17 @@ def test_patches_for_git_am(world: World, tmp_path: Path) -> None:
     assert world.drwa("patches", "-o", str(tmp_path / "made")).code == 2
     assert world.drwa("revert").code == 0
     assert states(world) == ["none", "none", "none"]
+
+
+def test_patches_of_some_projects(world: World, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    done = world.drwa("patches", "-o", str(made), "--project", "frameworks_base")
+    assert done.code == 0, done.err
+    assert [path.name for path in made.iterdir()] == ["frameworks_base"]
+    assert "left out" not in done.out
+    none = world.drwa("patches", "-o", str(made), "--project", "system_netd")
+    assert none.code == 2
+    assert "--project system_netd: there are packages_modules_Connectivity, frame" in none.err
 
 
 def test_a_kernel_in_a_folder_of_its_git_tree(world: World) -> None:
@@ -306,35 +384,57 @@ def test_the_rest_comes_out_where_the_host_is_gone(world: World) -> None:
 # The base has moved.
 
 
-def test_moved_base_offset(world: World) -> None:
+def test_moved_base(world: World) -> None:
+    """A series is made for the tree as it is."""
     module = world.top / MODULE
     replace_line(module / SERVICE, 2, "    more();\n" * 7)
+    replace_line(module / SERVICE, 25, "    reconnect(19);\n")
     commit(module, "More")
     before = world.snapshot()
     applied = world.drwa("apply")
     assert applied.code == 0
-    assert "0002-Call-the-policy: the base has moved, applied at an offset" in applied.out
+    assert "the base has moved" not in applied.out
+    assert f"{SERVICE}:27: what the policy is told: after `connect(20);`" in applied.out
     assert states(world)[0] == "fully"
     world.drwa("revert")
     assert world.snapshot() == before
 
 
-def test_moved_base_three_way(world: World) -> None:
+@pytest.mark.parametrize(
+    ("number", "text", "how"),
+    [
+        (2, "    more();\n" * 7, "applied at an offset"),
+        (18, "    reconnect(18);\n", "merged 3-way"),
+    ],
+)
+def test_moved_base_of_a_half_applied_series(
+    world: World, number: int, text: str, how: str
+) -> None:
+    """It is made for the commit before it."""
     module = world.top / MODULE
-    replace_line(module / SERVICE, 18, "    reconnect(18);\n")
-    commit(module, "Rename")
-    before = world.snapshot()
+    git(module, "am", "--quiet", world.made()[0])
+    replace_line(module / SERVICE, number, text)
+    commit(module, "More")
     applied = world.drwa("apply")
     assert applied.code == 0, applied.err
-    assert "0002-Call-the-policy: the base has moved, merged 3-way" in applied.out
-    text = (module / SERVICE).read_text()
-    assert "reconnect(18)" in text and "tellDrwa" in text
-    status = world.drwa("status")
-    assert status.code == 0
-    assert "0002-Call-the-policy: applied, merged 3-way" in status.out
+    assert f"0002-calls: the base has moved, {how}" in applied.out
+    assert text in (module / SERVICE).read_text()
+    assert world.drwa("status").code == 0
     assert world.drwa("apply").out.count("all patches are there already") == 3
-    world.drwa("revert")
-    assert world.snapshot() == before
+    assert world.drwa("revert").code == 0
+    assert text in (module / SERVICE).read_text()
+    assert states(world) == ["none", "none", "none"]
+
+
+def test_the_rest_that_does_not_fit(world: World) -> None:
+    module = world.top / MODULE
+    git(module, "am", "--quiet", world.made()[0])
+    (module / SERVICE).write_text("all is new\n")
+    commit(module, "New")
+    done = world.drwa("apply")
+    assert done.code == 1
+    assert f"0002-calls does not apply: {SERVICE}:" in done.err
+    assert "are there: run `drwa revert`, then `drwa apply`" in done.err
 
 
 def test_every_conflict_is_named(world: World) -> None:
@@ -345,26 +445,26 @@ def test_every_conflict_is_named(world: World) -> None:
     report = world.drwa("apply", "--json").report
     assert report["exit"] == 1
     assert len(report["conflicts"]) == 2
-    assert f"{SERVICE}:19" in report["conflicts"][0]
+    assert f"{SERVICE}: what the policy is told: not found" in report["conflicts"][0]
 
 
-def test_shallow_clone_is_told_why_nothing_was_merged(world: World, tmp_path: Path) -> None:
+def test_shallow_clone(world: World, tmp_path: Path) -> None:
     module = world.top / MODULE
+    git(module, "am", "--quiet", world.made()[0])
     replace_line(module / SERVICE, 18, "    reconnect(18);\n")
     commit(module, "Rename")
     git(tmp_path, "clone", "--quiet", "--depth=1", module.as_uri(), str(tmp_path / "shallow"))
     shutil.rmtree(module)
     (tmp_path / "shallow").rename(module)
-    done = world.drwa("apply")
-    assert done.code == 1
-    assert "git fetch --unshallow" in done.err
+    assert world.drwa("apply").code == 0
+    assert states(world)[0] == "fully"
 
 
 # What is there already.
 
 
 def test_git_am_is_known_by_patch_id(world: World) -> None:
-    git(world.top / MODULE, "am", "--quiet", *series_of(world, MODULE_SERIES))
+    git(world.top / MODULE, "am", "--quiet", *world.made())
     status = world.drwa("status", "--json")
     assert status.code == 1
     module, *others = status.report["projects"]
@@ -376,11 +476,11 @@ def test_git_am_is_known_by_patch_id(world: World) -> None:
 
 def test_the_rest_of_a_half_applied_series(world: World) -> None:
     module = world.top / MODULE
-    git(module, "am", "--quiet", series_of(world, MODULE_SERIES)[0])
+    git(module, "am", "--quiet", world.made()[0])
     status = world.drwa("status")
     assert status.code == 1
     assert f"{module}: partly applied" in status.out
-    assert "0002-Call-the-policy: not applied" in status.out
+    assert "0002-calls: not applied" in status.out
     applied = world.drwa("apply")
     assert applied.code == 0
     assert "1 of 2 patches are there already" in applied.out
@@ -390,7 +490,7 @@ def test_the_rest_of_a_half_applied_series(world: World) -> None:
 def test_squashed_series_is_known_by_content(world: World) -> None:
     module = world.top / MODULE
     original = git(module, "rev-parse", "HEAD^{tree}")
-    git(module, "apply", "--index", *series_of(world, MODULE_SERIES))
+    git(module, "apply", "--index", *world.made())
     commit(module, "All at once")
     assert states(world)[0] == "fully"
     assert "applied by hand, without a commit of its own" in world.drwa("status").out
@@ -408,108 +508,69 @@ def test_half_a_patch_applied_by_hand(world: World) -> None:
     assert done.code == 1
     assert f"{POLICY} already exists" in done.err
     git(module, "revert", "--no-edit", "HEAD")
-    text = git(module, "apply", "--include=tests/*", "--index", series_of(world, MODULE_SERIES)[0])
-    assert text == ""
+    git(module, "apply", f"--include={SETTING}", "--index", world.made()[0])
     commit(module, "A part")
     done = world.drwa("apply")
     assert done.code == 1
     assert "a part of it is there already: undo what was applied by hand" in done.err
 
 
-def commands_of_the_page() -> list[str]:
-    """The two blocks of device/doc/rom-builder.md, "Merging by hand"."""
-    page = (DEVICE / "doc/rom-builder.md").read_text().partition("### Merging by hand\n")[2]
-    blocks = re.findall(r"(?:^    .*\n)+", page, re.MULTILINE)
-    assert len(blocks) == 2
-    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks]
-
-
-def test_merging_by_hand_as_the_page_says(world: World) -> None:
-    """In a tree that lacks the files that the series was made from, beside a line of its own."""
+@pytest.mark.parametrize("gone", ["", "    tellDrwa();\n"])
+def test_hooks_without_their_files_are_not_put_twice(world: World, gone: str) -> None:
+    """The second patch came first, or a part of it."""
     module = world.top / MODULE
-    shutil.rmtree(module / ".git")
-    replace_line(module / SERVICE, 20, "    connect(20);\n    oem(20);\n")
-    git(module, "init", "--quiet", "--initial-branch=main")
-    before_commit = commit(module, "As the vendor has it")
-    before = world.snapshot()
+    git(module, "apply", "--index", world.made()[1])
+    if gone:
+        write(module / SERVICE, (module / SERVICE).read_text().replace(gone, ""))
+    commit(module, "A part")
     done = world.drwa("apply")
-    assert done.code == 1
-    patch = series_of(world, MODULE_SERIES)[1]
-    advice = "or merge this patch by hand as device/doc/rom-builder.md says"
-    assert f"{advice}: git am --reject {patch}\n" in done.err
-    (world.top / "aosp/vendor").mkdir()
-    (world.top / "aosp/vendor/drwa").symlink_to(world.top / "drwa")
-    environment = os.environ | {
-        "GIT_COMMITTER_NAME": "Builder",
-        "GIT_COMMITTER_EMAIL": "builder@example.org",
-    }
-    first, second = commands_of_the_page()
-
-    def shell(commands: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["sh", "-c", commands],
-            cwd=world.top / "aosp",
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    three_way = shell(first.replace("--reject", "-3"))
-    assert (
-        "lacks necessary blobs to fall back on 3-way merge" in three_way.stdout + three_way.stderr
-    )
-    git(module, "am", "--abort")
-    git(module, "reset", "--quiet", "--hard", before_commit)
-    assert shell(first).returncode != 0
-    rejected = module / f"{SERVICE}.rej"
-    assert "+    tellDrwa();" in rejected.read_text()
-    text = (module / SERVICE).read_text()
-    assert "dumpDrwa" in text and "tellDrwa" not in text
-    write(module / SERVICE, text.replace("    oem(20);\n", "    oem(20);\n    tellDrwa();\n"))
-    rejected.unlink()
-    start = first[: first.index("git am")]
-    merged = shell(f"set -e\n{start}{second}")
-    assert merged.returncode == 0, merged.stderr
-    assert states(world) == ["fully", "none", "none"]
-    assert "0002-Call-the-policy: applied, and the commit was edited since" in (
-        world.drwa("status").out
-    )
-    assert world.drwa("apply").code == 0
+    assert done.code == 0, done.err
+    assert ("1 of 2 patches are there already" in done.out) == (not gone)
     assert states(world) == ["fully", "fully", "fully"]
+    assert re.findall(r"\w+Drwa", (module / SERVICE).read_text()) == ["tellDrwa", "dumpDrwa"]
+
+
+def test_revert_leaves_what_was_there_before(world: World) -> None:
+    """A line that the series adds is there before it."""
+    module = world.top / MODULE
+    replace_line(module / SERVICE, 5, "    connect(5);\n    dumpDrwa();\n")
+    commit(module, "Upstream")
+    before = world.snapshot()
+    assert world.drwa("apply").code == 0
+    assert (module / SERVICE).read_text().count("dumpDrwa") == 2
+    assert states(world)[0] == "fully"
     assert world.drwa("revert").code == 0
     assert world.snapshot() == before
 
 
-def upstreams_own_line(world: World) -> Path:
-    """A line that the series adds is there before it."""
-    module = world.top / MODULE
-    replace_line(module / SERVICE, 49, "    dumpDrwa();\n")
-    commit(module, "Upstream")
-    return module
-
-
-def test_revert_leaves_what_was_there_before(world: World) -> None:
-    module = upstreams_own_line(world)
+def test_revert_of_links_and_removed_files(world: World) -> None:
+    """A commit of the series that somebody amended."""
     before = world.snapshot()
-    git(module, "am", "--quiet", "-3", *series_of(world, MODULE_SERIES))
-    assert "tellDrwa" in (module / SERVICE).read_text()
-    assert states(world)[0] == "fully"
+    assert world.drwa("apply").code == 0
+    base = world.top / BASE
+    (base / OLD).unlink()
+    (base / LINK).unlink()
+    (base / LINK).symlink_to("Drwa.java")
+    git(base, "add", "--all")
+    git(base, "commit", "--quiet", "--amend", "--no-edit")
     assert "the commit was edited since" in world.drwa("status").out
     assert world.drwa("revert").code == 0
     assert world.snapshot() == before
 
 
 def test_revert_of_a_squash_takes_nothing_that_was_there_before(world: World) -> None:
-    module = upstreams_own_line(world)
-    assert world.drwa("apply").code == 0
-    git(module, "reset", "--quiet", "--soft", "HEAD~2")
-    git(module, "commit", "--quiet", "--message", "All at once")
+    module = world.top / MODULE
+    git(module, "apply", *world.made())
+    whole = (module / SERVICE).read_text()
+    write(module / SERVICE, whole.replace("    tellDrwa();\n", ""))
+    git(module, "commit", "--quiet", "--message=Upstream", "--", SERVICE)
+    write(module / SERVICE, whole)
+    commit(module, "All at once")
     assert states(world)[0] == "fully"
     before = world.snapshot()
     refused = world.drwa("revert")
     assert refused.code == 1
-    assert "0002-Call-the-policy did not come in one commit" in refused.err
+    assert "0002-calls did not come in one commit" in refused.err
     assert f"{SERVICE}:" in refused.err
     assert world.snapshot() == before
 
@@ -542,24 +603,22 @@ def test_a_squashed_kernel_series_is_known_and_comes_out(world: World) -> None:
     assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
 
 
-def test_the_series_that_fits_best_is_named(world: World) -> None:
-    releases = world.series("frameworks/releases.toml")
-    of_15 = "[releases.15.packages_modules_Connectivity]\n"
-    others = of_15 + '[releases.15.packages_modules_Connectivity.others]\n"15-r1" = {}\n'
-    write(releases, releases.read_text().replace(of_15, others))
-    for name in series_of(world, MODULE_SERIES):
-        text = Path(name).read_text().replace("DrwaController", "DrwaPolicy")
-        write(world.series(f"{MODULE_SERIES}-r1") / Path(name).name, text)
-    module = world.top / MODULE
-    write(module / POLICY, "another\n")
-    replace_line(module / SERVICE, 20, "    connect(20, always);\n")
-    (module / ".git").rename(world.top / "git")
-    git(module, "init", "--quiet")
-    commit(module, "Without the blobs for a merge")
-    refused = world.drwa("check")
-    assert refused.code == 1
-    assert f"{MODULE_SERIES}-r1/0002-Call-the-policy.patch" in refused.err
-    assert POLICY not in refused.err
+@pytest.mark.parametrize("name", [BASE, MODULE])
+def test_a_squashed_series_is_known_and_comes_out(world: World, name: str) -> None:
+    folder = world.top / name
+    tree = git(folder, "rev-parse", "HEAD^{tree}")
+    base = git(folder, "rev-parse", "HEAD").strip()
+    assert world.drwa("apply").code == 0
+    git(folder, "reset", "--quiet", "--soft", base)
+    git(folder, "commit", "--quiet", "--message", "All at once")
+    write(folder / "notes.txt", "mine\n")
+    commit(folder, "Notes")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("apply").out.count("all patches are there already") == 3
+    assert world.drwa("revert").code == 0
+    (folder / "notes.txt").unlink()
+    commit(folder, "No notes")
+    assert git(folder, "rev-parse", "HEAD^{tree}") == tree
 
 
 def test_a_partial_clone_offline(world: World, tmp_path: Path) -> None:
@@ -650,7 +709,7 @@ def test_compile_says_what_it_lacks(world: World, monkeypatch: pytest.MonkeyPatc
 
 
 def test_uncommitted_half_is_refused_by_name(world: World) -> None:
-    git(world.top / MODULE, "apply", *series_of(world, MODULE_SERIES))
+    git(world.top / MODULE, "apply", *world.made())
     done = world.drwa("apply")
     assert done.code == 1
     assert f"has uncommitted changes: {SERVICE}: commit them" in done.err
@@ -665,7 +724,7 @@ def test_edited_commit_and_later_changes_are_told(world: World) -> None:
     write(kernel / "net/drwa/law.c", "no law\n")
     commit(kernel, "Lawless")
     status = world.drwa("status")
-    assert "0002-Call-the-policy: applied in part" in status.out
+    assert "0002-calls: applied in part" in status.out
     assert f"{SERVICE} lacks `dumpDrwa();`" in status.out
     assert "kernel/0001-law: later commits changed its lines" in status.out
     refused = world.drwa("apply")
@@ -686,8 +745,8 @@ def test_uncommitted_changes_are_told_by_status(world: World) -> None:
 
 def test_another_version_has_to_be_taken_out_first(world: World) -> None:
     world.drwa("apply")
-    patch = Path(series_of(world, MODULE_SERIES)[1])
-    patch.write_text(patch.read_text().replace("tellDrwa", "askDrwa"))
+    places = world.series(CALLS)
+    write(places, places.read_text().replace("tellDrwa", "askDrwa"))
     assert states(world)[0] == "another version"
     done = world.drwa("apply")
     assert done.code == 1
@@ -695,6 +754,22 @@ def test_another_version_has_to_be_taken_out_first(world: World) -> None:
     assert world.drwa("revert").code == 0
     assert world.drwa("apply").code == 0
     assert "askDrwa" in (world.top / MODULE / SERVICE).read_text()
+
+
+@pytest.mark.parametrize("names", [["DrwaAnew.java"], ["DrwaAnew.java", "DrwaBnew.java"]])
+def test_another_version_with_other_files(world: World, names: list[str]) -> None:
+    world.drwa("apply")
+    sources = world.series("frameworks/drwa")
+    for name, old in zip(names, sorted(sources.iterdir()), strict=False):
+        old.rename(sources / name)
+    places = world.series(CALLS)
+    write(places, places.read_text().replace('"connect(20);"', '"connect(21);"'))
+    assert states(world)[0] == "another version"
+    done = world.drwa("apply")
+    assert "has another version of the series: run `drwa revert` first" in done.err
+    assert world.drwa("revert").code == 0
+    assert world.drwa("apply").code == 0
+    assert states(world)[0] == "fully"
 
 
 def test_revert_below_other_commits(world: World) -> None:
@@ -810,7 +885,7 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (index_locked, "index.lock exists: another git is at work there", 1),
         (hidden_edit, f"{CARRIER} is marked assume-unchanged or skip-worktree: git update-", 1),
         (damaged_git, ".git is damaged, or not yours to read: `git -C", 2),
-        (incomplete_checkout, "Connectivity/15 holds no patches: check this repository", 2),
+        (incomplete_checkout, "Connectivity describes no patch: check this repository", 1),
         (not_git, "is no git tree: get it with `repo sync` or git clone", 2),
         (empty_repository, "has no commit: check out a branch first", 2),
         (part_of_another, "is a part of the git tree", 2),
@@ -851,6 +926,8 @@ def test_usage(world: World) -> None:
         ["status", "--compile", *world.trees],
         ["patches", *world.trees],
         ["apply", "-o", "folder", *world.trees],
+        ["patches", "-o", "folder"],
+        ["apply", "--project", "frameworks_base", *world.trees],
     ):
         done = world.run(*words)
         assert done.code == 2
@@ -1007,7 +1084,7 @@ def test_nohup(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert world.run("status", *world.trees, prefix=("nohup",)).code == 0
 
 
-def test_patches_are_checked_out_as_they_are(world: World, tmp_path: Path) -> None:
+def test_patches_do_not_depend_on_the_checkout(world: World, tmp_path: Path) -> None:
     """Whatever core.autocrlf says."""
     shutil.copy(DEVICE.parent / ".gitattributes", world.top / "drwa")
     git(world.top / "drwa", "init", "--quiet")
@@ -1015,9 +1092,16 @@ def test_patches_are_checked_out_as_they_are(world: World, tmp_path: Path) -> No
     clone = tmp_path / "clone"
     options = ["--quiet", "--config=core.autocrlf=true"]
     git(tmp_path, "clone", *options, f"{world.top}/drwa", str(clone))
-    for name in series_of(world, MODULE_SERIES):
-        path = Path(name)
-        assert (clone / path.relative_to(world.top / "drwa")).read_bytes() == path.read_bytes()
+    assert b"\r\n" in (clone / CALLS).read_bytes()
+    shutil.move(clone, world.top / "clone")
+    made = []
+    for each in "drwa", "clone":
+        program, folder = f"{world.top}/{each}/device/drwa", tmp_path / f"made-{each}"
+        command = [sys.executable, program, "patches", *world.trees, "-o", str(folder)]
+        subprocess.run(command, check=True, capture_output=True)
+        made.append({path.name: path.read_bytes() for path in folder.rglob("*.patch")})
+    assert len(made[0]) == 5
+    assert made[0] == made[1]
 
 
 def test_entry_runs_without_site_packages(world: World) -> None:

@@ -14,10 +14,10 @@ from drwalab.sources import find_source, read_lines
 KERNEL = Path(__file__).resolve().parents[1]
 sys.path.append(str(KERNEL.parent / "device"))
 
-from drwatool.kernel import RefusedError, Series, folder_reader, place, read_series  # noqa: E402
+from drwatool.described import RefusedError, Series, folder_reader, place, read_series  # noqa: E402
 
 LINE = "6.12"
-STEPS = read_series(KERNEL)
+STEPS = read_series(KERNEL / "series", KERNEL / "src")
 TCP_H = "include/linux/tcp.h"
 MAKEFILE = "net/ipv4/Makefile"
 INPUT = "net/ipv4/tcp_input.c"
@@ -113,7 +113,7 @@ def read_with(changes: list[Change]) -> Callable[[str], str | None]:
 
 
 def place_with(changes: list[Change]) -> Series:
-    return place(STEPS, KERNEL / "src", read_with(changes))
+    return place(STEPS, read_with(changes))
 
 
 def built(series: Series) -> set[tuple[str, str]]:
@@ -165,17 +165,17 @@ def test_the_hook_is_where_it_has_to_be() -> None:
 def test_what_a_phone_never_builds_may_be_missing(gone: str, wanted: set[tuple[str, str]]) -> None:
     read = read_with([])
     path = f"{SELFTESTS}/{gone}"
-    series = place(STEPS, KERNEL / "src", lambda name: None if name == path else read(name))
+    series = place(STEPS, lambda name: None if name == path else read(name))
     assert built(series) == wanted
     assert any(path in text for text in series.left_out)
     with pytest.raises(RefusedError, match=re.escape(path)):
-        place(STEPS, KERNEL / "src", lambda name: None if name == path else read(name), True)
+        place(STEPS, lambda name: None if name == path else read(name), True)
 
 
 def test_a_kernel_without_kunit_and_headers_of_later_ones(wanted: set[tuple[str, str]]) -> None:
     read = read_with([])
     gone = ("include/kunit/test.h", "include/linux/minmax.h", "include/net/mptcp.h")
-    series = place(STEPS, KERNEL / "src", lambda name: None if name in gone else read(name))
+    series = place(STEPS, lambda name: None if name in gone else read(name))
     assert [step.name for step, _ in series.steps if "kunit" in step.name] == []
     assert series.left_out[0].startswith("0007-kunit: the tree has no include/kunit/test.h")
     added = {path for _, files in series.steps for path in files}

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,7 @@ import fuzz_netd
 SRC = building.NETD / "src" / "server"
 SOURCES = sorted(SRC.glob("drwa/*Test.cpp"))
 FRAMEWORKS = building.NETD.parent / "frameworks"
-PATCHES = building.NETD / "patches" / "system_netd"
-HOOKS = sorted(PATCHES.glob("*/0002-*.patch"))
+HOOKS = building.NETD / "series/0002-drwa-hooks/places.toml"
 # Of the tests that run once for each of some values, the number of values.
 PARAMETERS = {"ThisKernelTest.ReadsAConnection": 2}
 # All of them take seconds. A controller that opens a file too few waits for ever on a test's pipe.
@@ -117,22 +117,23 @@ def test_builds_in_a_folder_with_a_space(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def added(patch: Path, file: str) -> list[str]:
-    """The lines that a patch adds to a file."""
-    found = re.search(rf"^\+\+\+ b/{file}\n(.*?)(?=^diff |\Z)", patch.read_text(), re.M | re.S)
-    assert found is not None
-    return re.findall(r"^\+(.*)$", found[1], re.MULTILINE)
+def added(file: str) -> list[str]:
+    """The lines that the hooks add to a file."""
+    places = tomllib.loads(HOOKS.read_text())["place"]
+    found = [place["text"] for place in places if place["file"] == file]
+    assert found
+    return "\n".join(found).split("\n")
 
 
-@pytest.fixture(params=HOOKS, ids=lambda path: path.parent.name)
-def aidl(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture
+def aidl(tmp_path: Path) -> Path:
     """A folder with our part of IOemNetd, by itself, and the parcelable."""
     package = "com/android/internal/net"
     folder = tmp_path / "in"
     (folder / package).mkdir(parents=True)
     name = "DrwaLambdaParcel.aidl"
     (folder / package / name).write_bytes((SRC / "binder" / package / name).read_bytes())
-    lines = added(request.param, f"server/binder/{package}/IOemNetd.aidl")
+    lines = added(f"server/binder/{package}/IOemNetd.aidl")
     imports = [line for line in lines if line.startswith("import ")]
     body = [line for line in lines if line not in imports]
     text = ["package com.android.internal.net;", *imports, "interface IOemNetd {", *body, "}"]
@@ -179,13 +180,12 @@ def test_aidl_java(aidl: Path, tmp_path: Path) -> None:
     run("javac", *options, *generate("java", aidl))
 
 
-@pytest.mark.parametrize("patch", HOOKS, ids=lambda path: path.parent.name)
-def test_listener_overrides_what_the_interface_has(patch: Path) -> None:
+def test_listener_overrides_what_the_interface_has() -> None:
     def methods(file: str, pattern: str) -> set[str]:
-        return set(re.findall(pattern, "\n".join(added(patch, file)), re.MULTILINE))
+        return set(re.findall(pattern, "\n".join(added(file)), re.MULTILINE))
 
     folder = "server/binder/com/android/internal/net"
-    declared = methods(f"{folder}/IOemNetd.aidl", r"^    \S+ (\w+)\(in ")
+    declared = methods(f"{folder}/IOemNetd.aidl", r"^\S+ (\w+)\(in ")
     assert declared == {"setDrwaLambdas", "getDrwaLambdas"}
     assert declared == methods("server/OemNetdListener.h", r"binder::Status (\w+)\(")
     assert declared == methods("server/OemNetdListener.cpp", r"OemNetdListener::(\w+)\(")

@@ -12,7 +12,7 @@ from objects import sections
 KERNEL = Path(__file__).resolve().parents[2]
 
 # What drwa.c takes from the header of Android's module, whose own form needs a tree of it
-# (frameworks/patches/tests).
+# (frameworks/series/tests).
 ANDROID_HEADER = """
 #define SECTION(name) __attribute__((section(name), used))
 #define AID_ROOT 0
@@ -46,17 +46,14 @@ ANDROID_SECTIONS = {"schedcls/ingress/drwa", "schedcls/egress/drwa"}
 
 def test_androids_form_compiles(tmp_path: Path) -> None:
     """From the files that the patches put there; some names are macros there, and not here."""
-    frameworks = KERNEL.parent / "frameworks"
-    projects = tomllib.loads((frameworks / "releases.toml").read_text())["projects"]
+    top = KERNEL.parent
+    series = top / "frameworks/series/packages_modules_Connectivity/0004-drwa-bpf/places.toml"
     module = tmp_path / "drwa/bpf"
-    for series in projects["packages_modules_Connectivity"]["generated"]:
-        for source, target in series.get("copy", {}).items():
-            if not target.startswith("drwa/bpf"):
-                continue
-            to = tmp_path / target
-            to.parent.mkdir(parents=True, exist_ok=True)
-            copy = shutil.copytree if (frameworks / source).is_dir() else shutil.copy
-            copy(frameworks / source, to)
+    for source, target in tomllib.loads(series.read_text())["copy"].items():
+        to = tmp_path / target
+        to.parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (top / source).is_dir() else shutil.copy
+        copy(top / source, to)
     (tmp_path / "bpf_helpers.h").write_text(ANDROID_HEADER)
     flags = re.findall(r'"(-[^"]+)"', (module / "Android.bp").read_text())
     assert "-Werror" in flags

@@ -34,8 +34,8 @@ from drwalab.sources import (
     locked,
     read_lines,
 )
+from drwatool.described import SeriesError
 from drwatool.errors import ConflictError
-from drwatool.kernel import SeriesError
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"

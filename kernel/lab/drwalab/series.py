@@ -14,7 +14,13 @@ from drwalab.sources import KERNEL_DIR, Source, cache_dir
 DEVICE_DIR = KERNEL_DIR.parent / "device"
 sys.path.insert(0, str(DEVICE_DIR))
 
-from drwatool.kernel import folder_reader, patches, place, read_series, sources_of  # noqa: E402
+from drwatool.described import (  # noqa: E402
+    folder_reader,
+    patches,
+    place,
+    read_series,
+    sources_of,
+)
 
 
 def make_series(kernel: Path, source: Source) -> list[tuple[str, bytes]]:
@@ -33,9 +39,9 @@ def make_series(kernel: Path, source: Source) -> list[tuple[str, bytes]]:
 
 def _key(kernel: Path, source: Source) -> str:
     """Of all that the patches are made of, and with."""
-    tool = [DEVICE_DIR / "drwatool" / name for name in ("kernel.py", "places.py")]
+    tool = [DEVICE_DIR / "drwatool" / name for name in ("described.py", "places.py")]
     digest = hashlib.sha256(f"{source.line.name} {source.version} {source.path}".encode())
-    for path in (*sources_of(kernel), *tool):
+    for path in (*sources_of(kernel / "series", kernel / "src"), *tool):
         data = path.read_bytes()
         digest.update(f"{path.name} {len(data)} ".encode() + data)
     return digest.hexdigest()[:16]
@@ -43,5 +49,5 @@ def _key(kernel: Path, source: Source) -> str:
 
 def generate(kernel: Path, pristine: Path) -> dict[str, str]:
     """The patches for a source by file name; nothing may be left out."""
-    steps = read_series(kernel)
-    return patches(place(steps, kernel / "src", folder_reader(pristine), with_tests=True))
+    steps = read_series(kernel / "series", kernel / "src")
+    return patches(place(steps, folder_reader(pristine), with_tests=True))

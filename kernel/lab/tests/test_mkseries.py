@@ -136,7 +136,9 @@ def test_misfit_names_the_place(kernel: Path, pristine: Path) -> None:
 def test_wrong_description_is_told(kernel: Path, path: str, text: str, message: str) -> None:
     write(kernel / path, text)
     with pytest.raises(mkseries.SeriesError, match=message):
-        mkseries.check_files(kernel / "src", mkseries.read_series(kernel))
+        mkseries.check_files(
+            kernel / "src", mkseries.read_series(kernel / "series", kernel / "src")
+        )
 
 
 def test_new_file_must_be_new(kernel: Path, pristine: Path) -> None:

@@ -600,11 +600,10 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		*d = (struct drwa){ .law = d->law, .lambda = d->lambda };
 		return;
 	}
-	if (d->law == DRWA_LAW_CLASSIC) {
+	if (d->law == DRWA_LAW_CLASSIC)
 		classic_round(d, r.bytes, mss);
-	} else if (d->samples) {
+	else if (d->samples)
 		delay_round(d, l, &r);
-	}
 	drwa_new_round(d, now_us, rcv_nxt);
 }
 

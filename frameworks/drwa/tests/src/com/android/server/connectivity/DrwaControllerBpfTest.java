@@ -363,7 +363,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
         Arrays.fill(full, (byte) 7);
         mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
-        mBpf.counts.put(0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10));
+        mBpf.counts.put(
+                0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10));
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A series as this repository describes it, made for the tree in front of it.
+
+Each folder of kernel/series, frameworks/series/PROJECT and netd_patches/series is a patch:
+  message      subject, blank line, text
+  places.toml  files, new ones, which have the same names here; [copy], new ones and folders of
+               them, with their names here and there; needs, without which the patch is left out;
+               [headers], which older kernels lack and get; and [[place]], where it changes files
+               that are there: see places.py
+"""
+
+import re
+import tempfile
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drwatool.errors import ConflictError, DrwaError
+from drwatool.git import Repository
+from drwatool.places import (
+    Form,
+    Place,
+    Placed,
+    PlaceError,
+    Reader,
+    put,
+    read_places,
+    take,
+    wanted,
+)
+
+AUTHOR = "DRWA for Android"
+EMAIL = "drwa@example.org"
+# Fixed, so that the same sources give the same bytes.
+DATE = "2012-11-14T00:00:00Z"
+ENVIRONMENT = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_COUNT": "0",
+    **{f"GIT_{role}_NAME": AUTHOR for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_EMAIL": EMAIL for role in ("AUTHOR", "COMMITTER")},
+    **{f"GIT_{role}_DATE": DATE for role in ("AUTHOR", "COMMITTER")},
+    "TZ": "UTC",
+}
+FORMAT = [
+    *("format-patch", "-1", "--stdout", "--zero-commit", "--no-numbered", "--no-signature"),
+    *("--no-renames", "--full-index", "--stat=72"),
+]
+
+
+class SeriesError(DrwaError):
+    """The description of the series is wrong, or it cannot be written down."""
+
+
+class RefusedError(ConflictError):
+    """Places of a tree that are not where they were looked for."""
+
+    def __init__(self, refusals: list[str]) -> None:
+        super().__init__(f"the series has no place: {'; '.join(refusals)}")
+        self.refusals = refusals
+
+
+@dataclass(frozen=True)
+class Step:
+    """A patch, described."""
+
+    name: str
+    message: str
+    files: dict[str, Path]  # new ones, and where they are taken from
+    needs: tuple[str, ...]
+    headers: dict[str, str]
+    places: tuple[Place, ...]
+
+    @property
+    def subject(self) -> str:
+        return self.message.partition("\n")[0]
+
+
+@dataclass
+class Series:
+    """What the series is in one tree."""
+
+    before: dict[str, str | None] = field(default_factory=dict)  # what it looked at
+    steps: list[tuple[Step, dict[str, str]]] = field(default_factory=list)  # the files of each
+    placed: list[Placed] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def read_series(series: Path, sources: Path) -> list[Step]:
+    """The steps that a folder describes; their new files are taken from below another one."""
+    steps = [_read_step(folder, sources) for folder in sorted(series.glob("[0-9]*"))]
+    if not steps:
+        raise SeriesError(f"{series} describes no patch: check this repository out whole")
+    return steps
+
+
+def _read_step(folder: Path, sources: Path) -> Step:
+    if not re.fullmatch(r"\d{4}-[a-z0-9_-]+", folder.name):
+        raise SeriesError(f"series/{folder.name}: the name is not NNNN-name")
+    try:
+        message = (folder / "message").read_text()
+        table = tomllib.loads((folder / "places.toml").read_text())
+        places = read_places(table)
+    except FileNotFoundError as error:
+        name = Path(error.filename).name
+        raise SeriesError(f"series/{folder.name}: the file '{name}' is missing") from None
+    except (KeyError, ValueError) as error:
+        raise SeriesError(f"series/{folder.name}/places.toml: {error}") from None
+    files = {path: sources / path for path in table.get("files", ())}
+    for source, target in table.get("copy", {}).items():
+        files |= _copies(sources / source, target)
+    needs = tuple(table.get("needs", ()))
+    headers = {path: text.removeprefix("\n") for path, text in table.get("headers", {}).items()}
+    return Step(folder.name, message, files, needs, headers, places)
+
+
+def _copies(source: Path, target: str) -> dict[str, Path]:
+    """A file, or those of a folder, by their names in the tree."""
+    if source.is_file():
+        return {target: source}
+    found = sorted(path for path in source.rglob("*") if path.is_file())
+    if not found:
+        raise SeriesError(f"{source} is missing: check this repository out whole")
+    return {(Path(target) / path.relative_to(source)).as_posix(): path for path in found}
+
+
+def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
+    """The series for a tree; RefusedError names every place that is not there."""
+    series = Series()
+    now: dict[str, str | None] = {}
+    refusals: list[str] = []
+    spoiled: set[str] = set()  # files where a place is missing, so that later ones may be, too
+
+    def look(path: str) -> str | None:
+        if path not in now:
+            now[path] = series.before[path] = read(path)
+        return now[path]
+
+    for step in steps:
+        missing = [path for path in step.needs if look(path) is None]
+        if missing and not with_tests:
+            series.left_out.append(f"{step.name}: the tree has no {', '.join(missing)}")
+            continue
+        refusals += [f"{step.name}: the tree has no {path}" for path in missing]
+        changed: dict[str, str] = {}
+        for path, source in step.files.items():
+            if look(path) is not None:
+                refusals.append(f"{step.name}: {path} is there already")
+            changed[path] = source.read_text()
+        changed |= {path: text for path, text in step.headers.items() if look(path) is None}
+        for each in step.places:
+            if not wanted(each, look):
+                continue
+            try:
+                text, placed = put(each, changed.get(each.file, look(each.file)))
+            except PlaceError as error:
+                if each.optional and not with_tests:
+                    if each.file not in spoiled:
+                        series.left_out.append(str(error))
+                elif each.file not in spoiled:
+                    refusals.append(str(error))
+                spoiled.add(each.file)
+                continue
+            changed[each.file] = text
+            series.placed.append(placed)
+        now |= changed
+        series.steps.append((step, changed))
+    if refusals:
+        raise RefusedError(refusals)
+    return series
+
+
+def without(steps: list[Step], read: Reader) -> Reader:
+    """The tree without what it has of the series."""
+    now: dict[str, str | None] = {}
+    for step in reversed(steps):
+        for each in reversed(step.places):
+            taken = take(each, now[each.file] if each.file in now else read(each.file))
+            if taken is not None:
+                now[each.file] = taken
+        now |= dict.fromkeys(step.files)
+        now |= {path: None for path, text in step.headers.items() if read(path) == text}
+    return lambda path: now[path] if path in now else read(path)
+
+
+def notes_of(series: Series) -> tuple[str, ...]:
+    """Where the series went in files that a tree is built of, and what was left out."""
+    own = [each for each in series.placed if not each.place.optional and not _of_ours(each.form)]
+    return (*map(str, own), *(f"left out: {text}" for text in series.left_out))
+
+
+def _of_ours(form: Form) -> bool:
+    """Whether it goes beside another line of the series."""
+    return "drwa" in form.what.lower()
+
+
+def sources_of(series: Path, sources: Path) -> tuple[Path, ...]:
+    """All that a series is made of."""
+    steps = read_series(series, sources)
+    described = [series / step.name / name for step in steps for name in ("message", "places.toml")]
+    return (*described, *(path for step in steps for path in step.files.values()))
+
+
+def patches(series: Series, prefix: str = "", executable: Collection[str] = ()) -> dict[str, str]:
+    """The series as `git format-patch` writes it, by file name; paths begin with the prefix.
+
+    Some vendors' trees have all files executable.
+    """
+    made = {}
+    with tempfile.TemporaryDirectory(prefix="drwa-") as name:
+        tree = Path(name)
+        git = Repository(tree, tree / ".git", ENVIRONMENT).git
+        git("init", "--quiet", "--template=")
+        touched = {path for _, files in series.steps for path in files}
+        _write(tree, {prefix + path: series.before[path] for path in touched})
+        for path in touched & set(executable):
+            (tree / prefix / path).chmod(0o755)
+        git("add", "--all", "--force")
+        git("commit", "--quiet", "--allow-empty", "--message=pristine")
+        for step, files in series.steps:
+            _write(tree, {prefix + path: text for path, text in files.items()})
+            git("add", "--all", "--force")
+            git("commit", "--quiet", "--signoff", "--file=-", text=step.message.encode())
+            made[f"{step.name}.patch"] = decoded(git(*FORMAT))
+    return made
+
+
+def _write(tree: Path, files: dict[str, str | None]) -> None:
+    for path, text in files.items():
+        if text is not None:
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_bytes(text.encode(errors="surrogateescape"))
+
+
+def folder_reader(folder: Path) -> Reader:
+    """Reads the files of a source tree."""
+
+    def read(path: str) -> str | None:
+        file = folder / path
+        return decoded(file.read_bytes()) if file.is_file() else None
+
+    return read
+
+
+def decoded(text: bytes) -> str:
+    """Bytes that are no UTF-8 come through as they are."""
+    return text.decode(errors="surrogateescape")
