@@ -265,7 +265,7 @@ def test_place_that_is_not_there_is_named(tree: Path) -> None:
 
 def test_empty_series_is_told(tree: Path) -> None:
     shutil.rmtree(tree / "series")
-    with pytest.raises(KernelError, match="series/ describes no patch"):
+    with pytest.raises(KernelError, match="series describes no patch"):
         build("drwa")
 
 
