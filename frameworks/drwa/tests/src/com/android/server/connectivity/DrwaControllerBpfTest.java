@@ -601,10 +601,11 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 rounds",
                         "__u64 capped",
                         "__u64 delay_us[DRWA_BINS]",
-                        "__u64 rtt_us[DRWA_BINS]"),
+                        "__u64 rtt_us[DRWA_BINS]",
+                        "__u64 began_us"),
                 findMembers(header, "drwa_counts"));
-        final ByteBuffer raw = ByteBuffer.allocate(37 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 37; i++) raw.putLong(i);
+        final ByteBuffer raw = ByteBuffer.allocate(38 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 38; i++) raw.putLong(i);
         raw.flip();
         assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
