@@ -68,7 +68,9 @@ def plan(world: World, which: Callable[..., series.Change]) -> list[series.Chang
     ):
         for name, folder in PROJECTS.items():
             repository = plumbing.open_repository(world.top / folder)
-            project = trees.Project(name, repository.folder, name)
+            # Its name in commits, as the tool gives it
+            named = name if name == trees.KERNEL_PROJECT else f"{name}/15"
+            project = trees.Project(name, repository.folder, named)
             project = series.place_series(project, repository, Path(made) / name, False)
             found.append(which(project, repository))
     return found
@@ -469,6 +471,7 @@ ACTIONS = ["apply", "revert", "kill", "edit", "commit", "am", "check"]
 )
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(1, 90)), min_size=3, max_size=8))
 @example([("apply", 0), ("commit", 0), ("revert", 0), ("kill", 60), ("am", 0), ("apply", 0)])
+@example([("apply", 0), ("kill", 1), ("revert", 0)])
 def test_random_histories(
     template: Path, tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]
 ) -> None:
