@@ -168,6 +168,24 @@ def test_a_vendors_line_beside_the_place_does_not_matter(world: World) -> None:
     assert world.snapshot() == before
 
 
+def rewrite(world: World, project: str, name: str, old: str, new: str) -> None:
+    path = world.top / project / name
+    write(path, path.read_text().replace(old, new))
+    commit(world.top / project, "Another way")
+
+
+def assert_refused(world: World, place: str, words: str) -> None:
+    """By name, and nothing is changed in any of the trees."""
+    before = world.snapshot()
+    for command in "check", "apply":
+        done = world.drwa(command)
+        assert done.code == 1
+        assert f"the series has no place: {place}" in done.err
+        assert words in done.err
+        assert world.snapshot() == before
+    assert states(world) == ["none", "none", "none"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -178,17 +196,8 @@ def test_a_vendors_line_beside_the_place_does_not_matter(world: World) -> None:
     ],
 )
 def test_a_place_that_is_not_there_is_refused(world: World, old: str, new: str, words: str) -> None:
-    path = world.top / KERNEL / TCP
-    write(path, path.read_text().replace(old, new))
-    commit(world.top / KERNEL, "Another way")
-    before = world.snapshot()
-    for command in "check", "apply":
-        done = world.drwa(command)
-        assert done.code == 1
-        assert f"the series has no place: {TCP}: what is sent: " in done.err
-        assert words in done.err
-        assert world.snapshot() == before
-    assert states(world) == ["none", "none", "none"]
+    rewrite(world, KERNEL, TCP, old, new)
+    assert_refused(world, f"{TCP}: what is sent: ", words)
 
 
 @pytest.mark.parametrize(
@@ -208,17 +217,8 @@ def test_a_place_that_is_not_there_is_refused(world: World, old: str, new: str, 
 def test_a_place_in_java_that_is_not_there_is_refused(
     world: World, old: str, new: str, words: str
 ) -> None:
-    path = world.top / MODULE / SERVICE
-    write(path, path.read_text().replace(old, new))
-    commit(world.top / MODULE, "Another way")
-    before = world.snapshot()
-    for command in "check", "apply":
-        done = world.drwa(command)
-        assert done.code == 1
-        assert f"the series has no place: {SERVICE}: what the policy is told: " in done.err
-        assert words in done.err
-        assert world.snapshot() == before
-    assert states(world) == ["none", "none", "none"]
+    rewrite(world, MODULE, SERVICE, old, new)
+    assert_refused(world, f"{SERVICE}: what the policy is told: ", words)
 
 
 KINDS = """\

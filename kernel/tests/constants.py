@@ -197,10 +197,12 @@ def _bursts_of_stock(word: str, base_s: float) -> tuple[float, float]:
 
 
 @functools.cache
-def _burst_fetches(word: str, base_s: float, lambda_: float | None, edits: Edits) -> float:
-    """The mean time of 300 kB, wherever in the radio's cycle it begins, s."""
-    flows = [Flow(base_s, lambda_, size_bytes=300_000, start_s=0.2 + 0.53 * i) for i in range(11)]
-    times = [model.run(_bursts(word), [flow], 30, edits=edits).fetch_s[0] for flow in flows]
+def burst_fetch_s(
+    word: str, base_s: float, size: int, lambda_: float | None, edits: Edits = ()
+) -> float:
+    """The mean time of so many bytes, wherever in the radio's cycle they are asked for, s."""
+    flows = [Flow(base_s, lambda_, size_bytes=size, start_s=0.2 + 0.53 * i) for i in range(11)]
+    times = [model.run(_bursts(word), [flow], 40, edits=edits).fetch_s[0] for flow in flows]
     return float(np.mean(times))
 
 
@@ -212,8 +214,8 @@ def bursts(edits: Edits) -> Cells:
         most, least = _bursts_of_stock(word, base_s)
         goodput.append(float(outcome.goodput_mbps[0]) / most)
         p95.append(outcome.p95_s() / least)
-        ours = _burst_fetches(word, base_s, 1.25, edits)
-        objects_.append(ours / _burst_fetches(word, base_s, None, ()))
+        ours = burst_fetch_s(word, base_s, 300_000, 1.25, edits)
+        objects_.append(ours / burst_fetch_s(word, base_s, 300_000, None))
     return {
         "bursts: goodput": min(goodput),
         "bursts: p95": _geometric(p95),

@@ -346,7 +346,6 @@ struct honest {
 	u32 cwnd;
 	bool patient;
 	bool new;
-	bool silence;	/* others' past is one of bursts */
 	bool blind;
 	enum drwa_law law;
 	/* What a hostile neighbour forges. */
@@ -360,7 +359,6 @@ struct block {
 	u64 bytes;
 	u64 us;
 	u32 wnd;
-	u32 dev;
 };
 
 /* One story in sixteen. By all of its bytes: what mutation makes of a patient one, which
@@ -441,21 +439,16 @@ static struct block honest_block(struct world *w, struct honest *h, struct conne
 		b.us += honest_rtt(w, h, c, neighbour, &sent);
 		b.bytes += sent;
 		b.wnd = max(b.wnd, c->d.wnd);
-		b.dev = max(b.dev, c->d.dev);
 	}
 	return b;
-}
-
-/* An absurd rate of its past is in the mean change until that fell, 1/8 a round. */
-static bool unlearns(const struct honest *h, const struct block *b, const struct connection *c)
-{
-	return !h->new && (u64)b->dev * c->lambda > (u64)c->d.rate * DRWA_LAMBDA_ONE / 2;
 }
 
 /* Three quarters of the rate, bdp / base_us, are used. */
 static bool link_used(const struct honest *h, const struct block *b, const struct connection *c)
 {
-	/* So does the queue that a high lambda asks for, if the path is within that. */
+	/* The queue that a high lambda asks for hides a base that its past made too short, if
+	 * the path is within it: each DRAIN costs.
+	 */
 	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 &&
 	    (u64)c->d.path_us * c->lambda >= (u64)h->base_us * DRWA_LAMBDA_ONE)
 		return true;
@@ -482,13 +475,13 @@ static bool queue_short(const struct honest *h, const struct block *b,
 	 */
 	if (!h->new && h->cwnd <= c->d.wnd && b->bytes >= (u64)(h->cwnd - c->mss) * BLOCK_RTTS)
 		return true;
-	if (unlearns(h, b, c))
+	/* An absurd rate of its past is in the mean change until that fell, 1/8 a round. */
+	if (!h->new && (u64)c->d.dev * c->lambda > (u64)c->d.rate * DRWA_LAMBDA_ONE / 2)
 		return true;
 	/* DRAIN's part is of a window that is beyond what the header can say: a base that its
-	 * past, or others' silences, made too long stays.
+	 * past made too long stays.
 	 */
-	if ((!h->new || h->silence) &&
-	    c->d.wnd / DRAIN_PART * (DRAIN_PART - 1) >= FIELD_MAX << c->wscale)
+	if (!h->new && c->d.wnd / DRAIN_PART * (DRAIN_PART - 1) >= FIELD_MAX << c->wscale)
 		return true;
 	/* Senders send whole segments, and DRAIN leaves few of them alone. */
 	bdp = max(h->bdp, DRAIN_PART * (c->mss + (1u << c->wscale)));
@@ -510,7 +503,6 @@ static void settles(struct world *w, struct honest *h)
 	if (2 * max(h->bdp, (FLOOR_MSS + CUSHION_MSS) * c->mss) > FIELD_MAX << c->wscale)
 		return;
 	h->cwnd = c->mss;
-	h->silence = w->link.silence_us > h->base_us;
 	if (h->new || c->d.law != h->law) {
 		drwa_reset(&c->d, h->law);
 		c->blind = h->blind;

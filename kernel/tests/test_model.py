@@ -420,17 +420,7 @@ def test_any_radio_that_serves_in_bursts() -> None:
 @pytest.mark.parametrize("size", [100_000, 300_000, 1_000_000])
 def test_objects_over_bursts_are_no_slower(word: str, base_s: float, size: int) -> None:
     """A silence delays as a queue does, and START must not end for it."""
-    link = Link(
-        opportunities_ms=np.array(burstlink.opportunities(word, 60), np.uint32),
-        buffer_bytes=6_000_000,
-    )
-    ours, stock = (
-        sum(
-            model.run(link, [Flow(base_s, own, size_bytes=size, start_s=at_s)], 40).fetch_s[0]
-            for at_s in np.arange(0.2, 6, 0.53)
-        )
-        for own in (1.25, None)
-    )
+    ours, stock = (constants.burst_fetch_s(word, base_s, size, own) for own in (1.25, None))
     assert ours < 1.03 * stock
 
 
