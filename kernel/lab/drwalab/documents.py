@@ -15,13 +15,16 @@ from typing import Annotated, Any
 
 import typer
 
-from drwalab import cases, output
+from drwalab import cases, kernels, output, series, sources
 
 TOP = cases.LAB.parents[1]
 RESULTS = cases.LAB / "results"
 
 _NUMBER = r"\d(?:[\d.,]*\d)?"
-_RANGE = re.compile(rf"{_NUMBER}(?: to {_NUMBER})?")
+_RANGE = rf"{_NUMBER}(?: to {_NUMBER})?"
+# Whether a result is of today's patches
+_ANSWER = r"\*\*(?:yes|no|not named)\*\*"
+_VARIES = re.compile(rf"{_ANSWER}|{_RANGE}")
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,12 @@ class Claim:
     @property
     def pattern(self) -> re.Pattern[str]:
         """The text with any numbers; a number may be a range, and any space a line's end."""
-        start, rest = self.text[: self.fixed], self.text[self.fixed :]
-        parts = [re.escape(part) for part in _RANGE.split(rest)]
-        pattern = re.escape(start) + rf"{_NUMBER}(?: to {_NUMBER})?".join(parts)
+        pattern, end = re.escape(self.text[: self.fixed]), self.fixed
+        for match in _VARIES.finditer(self.text, self.fixed):
+            pattern += re.escape(self.text[end : match.start()])
+            pattern += _ANSWER if match[0].startswith("*") else _RANGE
+            end = match.end()
+        pattern += re.escape(self.text[end:])
         return re.compile(pattern.replace(r"\ ", r"\s+"))
 
     def found(self) -> str | None:
@@ -190,18 +196,89 @@ def _shortfalls(*names: str) -> Iterator[tuple[str, int]]:
         yield f"{head} {' | '.join(worst)} |", len(head)
 
 
-def _lab() -> Iterator[tuple[str, int]]:
-    found = _json("evidence")
-    law, published = found["law"], found["published"]
+def _front() -> Iterator[tuple[str, int]]:
+    """Two links that vary, with and without DRWA."""
+    told = _lte_like()
     yield (
-        f"on {law['links']} links the default law keeps "
-        f"{law['goodput_of_stock']['mean'] * 100:.1f} % of stock's goodput at "
-        f"{100 / law['p95_speed_of_stock']['mean']:.1f} % of its p95 RTT, which is "
-        f"{law['p95_of_idle']['mean']:.1f} times the idle link's; {published['within']} of "
-        f"{published['of']} published values that the links were not chosen for came out within "
-        "their spread",
+        f"took at most {told['p95']} ms with DRWA, {told['p95 of stock']} ms without. The download "
+        f"kept {told['goodput']} % of its goodput",
         0,
     )
+
+
+def _lte_like() -> dict[str, str]:
+    rows = [row for row in table("lambda") if ".down" in row["Link"]]
+    law, stock = (
+        [row for row in rows if row["Scheme"] == scheme] for scheme in ("drwa λ=1.25", "stock")
+    )
+    head = "Goodput Mb/s"
+    shares = [float(a[head]) / float(b[head]) * 100 for a, b in zip(law, stock, strict=True)]
+    return {
+        "p95": span([float(row["RTT p95 ms"]) for row in law]),
+        "p95 of stock": span([float(row["RTT p95 ms"]) for row in stock]),
+        "goodput": span(shares, 1),
+    }
+
+
+def of_today(name: str) -> str | None:
+    """Whether a recorded result names today's patches, or None where these cannot be made.
+
+    Patches with nothing but tests do not count.
+    """
+    text = (RESULTS / name).read_text()
+    recorded = re.findall(r"patches ((?:[0-9a-f]{12}(?:, )?)+)", text)
+    if not recorded:
+        return "**not named**"
+    version = re.search(r"Kernel: (\d+\.\d+)", text)
+    assert version
+    source = sources.find_source(kernels.get_line(version[1]))
+    if source is None:
+        return None
+    today = {
+        kernels.patch_id(data)[:12]
+        for patch, data in series.make_series(sources.KERNEL_DIR, source)
+        if not re.search("kunit|selftest", patch)
+    }
+    return "**yes**" if all(today <= set(ids.split(", ")) for ids in recorded) else "**no**"
+
+
+def _results() -> Iterator[tuple[str, int]]:
+    """The index of results: what it says of each file, and whether that is of today's patches."""
+    told, found = _lte_like(), _json("evidence")
+    law, published = found["law"], found["published"]
+    cost = table("cost")
+    received = "received segment with its share of ACKs"
+    values = {
+        "lambda.md": f"p95 RTT {told['p95']} ms, stock {told['p95 of stock']} ms; goodput "
+        f"{told['goodput']} % of stock",
+        "evidence.json": f"{law['links']} links: {law['goodput_of_stock']['mean'] * 100:.1f} % of "
+        f"stock's goodput at {100 / law['p95_speed_of_stock']['mean']:.1f} % of its p95 RTT, "
+        f"{law['p95_of_idle']['mean']:.1f} times the idle link's",
+        "campaign.md": f"{_met('campaign')} targets are met on Linux 6.12",
+        "literature.json": f"{published['within']} of {published['of']} published values are "
+        "within their spread",
+        "campaign-drwa-tc.md": f"{_alike('campaign-drwa-tc')} runs have the same goodput within "
+        "1 % and p95 RTT within 5 %",
+        "campaign-drwa-module.md": f"{_alike('campaign-drwa-module')} runs, by the same measure",
+        "cost.md": f"{cost[0][received]} instructions for a received segment; {cost[1]['more']} "
+        f"with the patches, {cost[3]['more']} with the BPF programs",
+        "uplink.md": f"{_met('uplink')} targets are met",
+    }
+    for name, value in values.items():
+        start = f"[{name}](../results/{name}) |"
+        answer = of_today(name)
+        text = f"| {value} | {start}"
+        yield (f"{text} {answer} |" if answer else text), 0
+    for path in sorted(RESULTS.iterdir()):
+        if path.name not in values and (answer := of_today(path.name)):
+            start = f"| [{path.name}](../results/{path.name}) | {answer} |"
+            yield start, len(start) - len(f"{answer} |")
+
+
+def _alike(name: str) -> str:
+    found = re.search(r"(\d+ of \d+) runs", (RESULTS / f"{name}.md").read_text())
+    assert found
+    return found[1]
 
 
 def _uplink() -> Iterator[tuple[str, int]]:
@@ -247,9 +324,10 @@ def _uplink() -> Iterator[tuple[str, int]]:
 
 
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
+    "README.md": _front,
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
-    "kernel/lab/README.md": _lab,
+    "kernel/lab/doc/results.md": _results,
     "kernel/uplink.md": _uplink,
 }
 

@@ -391,7 +391,7 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
         "key": recipe.key,
         "debian_version": recipe.debian_version,
         "kernel_release": (tree / "include/config/kernel.release").read_text().strip(),
-        "patch_ids": [_patch_id(data) for _, data in recipe.series],
+        "patch_ids": [patch_id(data) for _, data in recipe.series],
         "config_sha256": hashlib.sha256((tree / ".config").read_bytes()).hexdigest(),
     }
     with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
@@ -407,7 +407,7 @@ def _install(tree: Path, recipe: Recipe) -> Kernel:
     return kernel
 
 
-def _patch_id(patch: bytes) -> str:
+def patch_id(patch: bytes) -> str:
     done = subprocess.run(
         ["git", "patch-id", "--stable"], input=patch, capture_output=True, check=True
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from drwalab import units
 
-# What may stand before the modem; README.md explains each.
+# What may stand before the modem; doc/reference.md explains each.
 SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", "drwa")
 # Those that --uplink-target concerns.
 WITH_TARGET = ("qcut-d", "drwa")

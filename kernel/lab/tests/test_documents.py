@@ -36,7 +36,9 @@ def test_no_target_that_is_met_passes_for_missed(document: str, campaigns: tuple
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(documents, "TOP", tmp_path)
     path = tmp_path / "page.md"
-    path.write_text("It takes 1.5 to 2 s,\nand 99.7 % of it.\n| 2.00 | 5 |\n| 3.00 | 7 |\n")
+    path.write_text(
+        "It takes 1.5 to 2 s,\nand 99.7 % of it.\n| 2.00 | 5 |\n| 3.00 | 7 |\n| a | **no** |\n"
+    )
     return path
 
 
@@ -49,6 +51,8 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("| 3.00 | 8 |", 8, "| 3.00 | 7 |"),
         ("| 4.00 | 7 |", 8, None),
         ("takes 3 ms", 0, None),
+        ("| a | **yes** |", 0, "| a | **no** |"),
+        ("| a | **not named** |", 6, "| a | **no** |"),
     ],
 )
 def test_claims(page: Path, text: str, fixed: int, found: str | None) -> None:
@@ -58,7 +62,33 @@ def test_claims(page: Path, text: str, fixed: int, found: str | None) -> None:
     if found and not claim.holds:
         claim.write()
         assert claim.holds
-        assert page.read_text().count("|") == 6
+        assert page.read_text().count("|") == 9
+
+
+@pytest.mark.parametrize(
+    ("recorded", "answer"),
+    [
+        ("Kernel: 6.12.9, patches {0}, {1}. Repeat it.", "**yes**"),
+        ("Kernel: 6.12.9; 6.12.9, patches {0}, {1}, {2}; without.", "**yes**"),
+        ("Kernel: 6.12.9, patches {0}, {2}. Repeat it.", "**no**"),
+        ("Kernel: 6.12.9, patches {0}, {1}; 6.12.9, patches {2}, {1}.", "**no**"),
+        ("Linux 6.12", "**not named**"),
+    ],
+)
+def test_results_of_today(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str, answer: str
+) -> None:
+    """A result is of today's patches if it names all of them; those of tests do not count."""
+    ids = ["a" * 12, "b" * 12, "c" * 12]
+    made = [("0001-law.patch", b"a"), ("0002-hooks.patch", b"b"), ("0003-kunit.patch", b"d")]
+    monkeypatch.setattr(documents, "RESULTS", tmp_path)
+    monkeypatch.setattr("drwalab.sources.find_source", lambda line: line)
+    monkeypatch.setattr("drwalab.series.make_series", lambda _folder, _source: made)
+    monkeypatch.setattr("drwalab.kernels.patch_id", lambda data: data.decode() * 40)
+    (tmp_path / "x.md").write_text(recorded.format(*ids))
+    assert documents.of_today("x.md") == answer
+    monkeypatch.setattr("drwalab.sources.find_source", lambda _line: None)
+    assert documents.of_today("x.md") == (answer if answer == "**not named**" else None)
 
 
 def test_spans() -> None:
