@@ -18,6 +18,7 @@ from drwalab import (
     cases,
     compare,
     errors,
+    importing,
     ltelink,
     output,
     pool,
@@ -47,7 +48,7 @@ from drwalab.spec import DEFAULTS, RunSpec, SpecError
 from drwalab.symbols import symbols
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, or make one.")
+trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, import or make one.")
 case_app = typer.Typer(no_args_is_help=True, help="Named runs: the paper's figures, known defects.")
 app.add_typer(kernel_app, name="kernel", help="Build and list guest kernels.")
 app.add_typer(case_app, name="case")
@@ -794,6 +795,44 @@ def trace_generate(
     except burstlink.LinkError as e:
         errors.fail(f"--radio: {e}")
     output.write_whole(file, "".join(f"{t}\n" for t in times))
+
+
+@trace_app.command("import")
+def trace_import(
+    source: Annotated[Path, typer.Argument(metavar="LOG", help="A .csv, .pps or .pcap file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The trace to write.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="csv: seconds and kbit/s. pps: the time in ms of each packet of 1500 bytes. pcap: "
+            "packets of a busy download, captured on the phone. Default: by the log's name.",
+        ),
+    ] = None,
+    time_column: Annotated[
+        str, typer.Option(metavar="COLUMN", help="csv: the seconds; a name of its head, or 1, 2, …")
+    ] = "1",
+    rate_column: Annotated[
+        str, typer.Option(metavar="COLUMN", help="csv: the rate in kbit/s, likewise.")
+    ] = "2",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="pcap: the phone's. Default: that to which the most bytes went.",
+        ),
+    ] = None,
+) -> None:
+    """Write a link that was logged elsewhere in mahimahi's format."""
+    if kind is not None and kind not in importing.KINDS:
+        errors.fail(f"--kind: '{kind}' is unknown: choose from {', '.join(importing.KINDS)}")
+    if problem := output.check_writable(file):
+        errors.fail(problem)
+    columns = importing.Columns(time_column, rate_column)
+    with errors.reported():
+        times = importing.opportunities(source, kind or importing.kind_of(source), columns, to)
+    output.write_whole(file, "".join(f"{t}\n" for t in times))
+    trace_info(file)
 
 
 def main() -> None:
