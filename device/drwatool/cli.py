@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -32,7 +33,18 @@ from drwatool.series import (
     uncommitted,
 )
 from drwatool.transaction import carry_out, recover
-from drwatool.trees import HOSTS, KERNEL_PROJECT, TOO_OLD, TOP, Project, Trees, find, lines
+from drwatool.trees import (
+    HOSTS,
+    KERNEL_PROJECT,
+    OLDEST_KERNEL,
+    TOO_OLD,
+    TOP,
+    Project,
+    Trees,
+    find,
+    lines,
+    releases,
+)
 
 DESCRIPTION = """\
 Puts DRWA's patches into an AOSP tree and a kernel tree, and takes them out again: all of them or
@@ -52,6 +64,9 @@ exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this r
 130 interrupted
 """
 INTERRUPTED = 130
+VERSION = "1.0"
+# What else a build needs, by host
+PAGES = {"A": TOP / "device/doc/rom-builder.md", "B": TOP / "device/doc/gms-oem.md"}
 Opened = list[tuple[Project, Repository]]
 
 
@@ -116,6 +131,30 @@ class Report:
         return code
 
 
+class ShowVersion(argparse.Action):
+    """Says which version this is, and what it has patches for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        android, kernels = ", ".join(releases()["releases"]), ", ".join(lines())
+        oldest = ".".join(map(str, OLDEST_KERNEL))
+        print(f"drwa {VERSION}{_commit()}")
+        print(f"Android {android}; Linux {oldest} and newer, tested on {kernels}")
+        parser.exit()
+
+
+def _commit() -> str:
+    """This repository's own, if it is one."""
+    asked = ["rev-parse", "--show-toplevel", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(
+            ["git", "-C", TOP, *asked], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    top, commit = done.stdout.splitlines()
+    return f", {commit}" if Path(top) == TOP else ""
+
+
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="drwa",
@@ -125,6 +164,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "command", choices=["check", "apply", "revert", "status", "doctor", "patches"]
+    )
+    made.add_argument(
+        "--version", action=ShowVersion, nargs=0, help="say which one this is, and for what"
     )
     made.add_argument("--aosp", type=Path, metavar="DIR", help="root of an AOSP tree")
     made.add_argument("--kernel", type=Path, metavar="DIR", help="root of a kernel tree")
@@ -241,7 +283,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         dry = options.dry_run or options.command == "check"
         if not dry:
             carry_out(changes, report.progress)
-        _say_changes(changes, options.command, dry, report)
+        _say_changes(changes, options.command, dry, report, PAGES[options.host])
     return 0
 
 
@@ -329,7 +371,9 @@ def _compile(changes: list[Change], trees: Trees, report: Report) -> None:
         report.say(f"{trees.kernel_folder}: {said}", compiled=said)
 
 
-def _say_changes(changes: list[Change], command: str, dry: bool, report: Report) -> None:
+def _say_changes(
+    changes: list[Change], command: str, dry: bool, report: Report, page: Path
+) -> None:
     report.content["projects"] = [
         {
             "name": change.project.name,
@@ -354,7 +398,7 @@ def _say_changes(changes: list[Change], command: str, dry: bool, report: Report)
         for note in (*change.notes, *_placed(change, command)):
             print(f"    {note}")
     if command == "apply" and not dry and not all(change.empty for change in changes):
-        print(f"next: what else a build needs, see {TOP / 'device/README.md'}, then drwa doctor")
+        print(f"next: what else a build needs, see {page}, then drwa doctor")
 
 
 def _placed(change: Change, command: str) -> tuple[str, ...]:

@@ -144,7 +144,7 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
         yield Finding(
             BAD,
             f"no makefile below device/ or vendor/ {verb} {makefile}",
-            f"its first lines say where that belongs, see {TOP / 'device/README.md'}",
+            f"its first lines say where that belongs, see {TOP / 'device/product/README.md'}",
         )
 
 

@@ -935,6 +935,27 @@ def test_usage(world: World) -> None:
     assert world.run("--help").code == 0
 
 
+def test_version(world: World) -> None:
+    """Of a copy without history, and of a clone."""
+    done = world.run("--version")
+    assert (done.code, done.err) == (0, "")
+    assert re.fullmatch(
+        r"drwa \d+\.\d+\nAndroid 1\d.*; Linux 5\.4 and newer, .*6\.12.*\n", done.out
+    )
+    top = world.series("")
+    git(top, "init", "--quiet")
+    commit(top, "all")
+    head = git(top, "rev-parse", "--short=12", "HEAD").strip()
+    assert world.run("--version").out.startswith(f"drwa 1.0, {head}\n")
+
+
+def test_next_is_a_page_with_the_makefile_lines(world: World) -> None:
+    for host, page in ("A", "rom-builder.md"), ("B", "gms-oem.md"):
+        done = world.drwa("apply", "--host", host)
+        assert re.search(rf"^next: .*, see \S+/device/doc/{page}, then", done.out, re.MULTILINE)
+        assert world.drwa("revert", "--host", host).code == 0
+
+
 def test_branch_and_linked_worktree_and_detached_head(world: World, tmp_path: Path) -> None:
     kernel = world.top / KERNEL
     git(kernel, "checkout", "--quiet", "-b", "topic")
