@@ -14,7 +14,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from drwalab import cases, compare, errors, kernels, output, pool, schemes, targets, uplink_targets
+from drwalab import (
+    cases,
+    compare,
+    errors,
+    kernels,
+    output,
+    pool,
+    schemes,
+    targets,
+    units,
+    uplink_targets,
+)
 from drwalab.cases import Case
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
@@ -529,13 +540,13 @@ def on_line(case: Case, line: str) -> Case:
 
 def _choose(rows: Sequence[str], line: str, recorded: Path | None, table: Table) -> list[Case]:
     if line not in (known := read_lines()):
-        raise SpecError(f"--kernel: '{line}' is unknown: choose from {', '.join(known)}")
+        raise SpecError(f"--kernel: '{line}' is unknown: {units.instead_of(line, known)}")
     names = {t.row: t.case for t in table.targets}
     for row in rows:
         if row in table.elsewhere:
             raise SpecError(f"--row: {row} is {table.elsewhere[row]}")
         if row not in names:
-            raise SpecError(f"--row: '{row}' is unknown: choose from {', '.join(names)}")
+            raise SpecError(f"--row: '{row}' is unknown: {units.instead_of(row, names)}")
     chosen = [name for row, name in names.items() if not rows or row in rows]
     return [on_line(case, line) for case in cases.choose(chosen, recorded)]
 

@@ -62,7 +62,7 @@ def choose(names: Sequence[str], recorded: Path | None = None) -> list[Case]:
     known = _table()
     for name in names:
         if name not in known:
-            raise SpecError(f"case '{name}' is unknown: choose from {', '.join(known)}")
+            raise SpecError(f"case '{name}' is unknown: {units.instead_of(name, known)}")
     return [_case(name, known[name], recorded) for name in names]
 
 

@@ -777,8 +777,8 @@ def trace_generate(
 ) -> None:
     """Write a generated downlink in mahimahi's format."""
     if radio not in RADIOS and not burstlink.is_link(radio):
-        known = ", ".join((*RADIOS, *burstlink.FORMS))
-        errors.fail(f"--radio: '{radio}' is unknown: choose from {known}")
+        known = units.instead_of(radio, (*RADIOS, *burstlink.FORMS))
+        errors.fail(f"--radio: '{radio}' is unknown: {known}")
     try:
         seconds, rest = divmod(units.parse_time_us(duration), 1_000_000)
         if rest or not seconds:
@@ -825,7 +825,7 @@ def trace_import(
 ) -> None:
     """Write a link that was logged elsewhere in mahimahi's format."""
     if kind is not None and kind not in importing.KINDS:
-        errors.fail(f"--kind: '{kind}' is unknown: choose from {', '.join(importing.KINDS)}")
+        errors.fail(f"--kind: '{kind}' is unknown: {units.instead_of(kind, importing.KINDS)}")
     if problem := output.check_writable(file):
         errors.fail(problem)
     columns = importing.Columns(time_column, rate_column)

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
+from drwalab import units
 from drwalab.series import make_series
 from drwalab.sources import (
     KERNEL_DIR,
@@ -200,13 +201,13 @@ class Recipe:
 def get_line(name: str) -> Line:
     lines = read_lines()
     if name not in lines:
-        raise KernelError(f"unknown kernel '{name}': choose from {', '.join(lines)}")
+        raise KernelError(f"unknown kernel '{name}': {units.instead_of(name, lines)}")
     return lines[name]
 
 
 def make_recipe(source: Source, flavour: str) -> Recipe:
     if flavour not in FLAVOURS:
-        raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
+        raise KernelError(f"unknown flavour '{flavour}': {units.instead_of(flavour, FLAVOURS)}")
     made = FLAVOURS[flavour]
     try:
         series = make_series(KERNEL_DIR, source) if made.patched else []
@@ -696,10 +697,11 @@ def build_command(
     flavour: Annotated[
         str,
         typer.Option(
-            help="Guests of the lab: drwa, with the patch series; base, without; bpf, base that "
-            "takes BPF programs; debug, drwa with "
-            "KASAN, UBSAN, lockdep, kmemleak and KUnit; all of these: all. Machines of two CPUs "
-            "for lab machine: smp and arm64, with lockdep; kcsan; cost."
+            help="Guests of the lab: drwa, with DRWA's patches; base, without; bpf, base that "
+            "takes BPF programs; module, base with drwa.ko; vendor, that at vendor hooks; debug, "
+            "drwa with KASAN, UBSAN, lockdep, kmemleak and KUnit; module-debug, module with the "
+            "same; all of these: all. Machines for lab machine: smp, arm64 and arm64-module, with "
+            "lockdep; kcsan; cost."
         ),
     ] = "drwa",
 ) -> None:
@@ -711,7 +713,7 @@ def build_command(
         for line in lines:
             get_line(line)
         if flavours[0] not in FLAVOURS:
-            raise KernelError(f"unknown flavour '{flavour}': choose from {', '.join(FLAVOURS)}")
+            raise KernelError(f"unknown flavour '{flavour}': {units.instead_of(flavour, FLAVOURS)}")
     except KernelError as error:
         typer.echo(f"lab: {error}", err=True)
         raise typer.Exit(2) from None

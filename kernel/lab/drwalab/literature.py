@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from drwalab import cases, errors, output, pool
+from drwalab import cases, errors, output, pool, units
 from drwalab.campaign import on_line
 from drwalab.cases import Case
 from drwalab.results import Result
@@ -396,7 +396,7 @@ def chosen(names: Sequence[str]) -> list[Case]:
     known = published()
     for name in names:
         if name not in known:
-            raise SpecError(f"figure '{name}' is unknown: choose from {', '.join(known)}")
+            raise SpecError(f"figure '{name}' is unknown: {units.instead_of(name, known)}")
     return [on_line(case, DEFAULTS["kernel"]) for case in cases.choose(names or list(known))]
 
 

@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from drwalab import errors, guest, kernels
+from drwalab import errors, guest, kernels, units
 from drwalab.guest import COMPLAINT, GuestError
 from drwalab.kernels import (
     BPF_DIR,
@@ -356,7 +356,7 @@ def machine(
             return
         for name in flavours or TESTED:
             if name not in MACHINES:
-                raise KernelError(f"unknown machine '{name}': choose from {', '.join(MACHINES)}")
+                raise KernelError(f"unknown machine '{name}': {units.instead_of(name, MACHINES)}")
             with console.status("") as status:
                 run(kernel, name, seconds, kernels.Progress(console, status))
             print(f"{kernel} {name}: passed", flush=True)

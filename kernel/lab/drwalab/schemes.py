@@ -113,7 +113,7 @@ def find(text: str) -> Scheme:
     if scheme is not None:
         return scheme
     if not text.startswith("static:"):
-        raise ValueError(f"'{text}' is unknown: choose from {', '.join(names())}")
+        raise ValueError(f"'{text}' is unknown: {units.instead_of(text, names())}")
     limit = units.parse_bytes(text.removeprefix("static:"))
     if not STATIC_MIN <= limit <= STATIC_MAX:
         raise ValueError(f"'{text}' is out of {STATIC_MIN} to {STATIC_MAX} bytes")

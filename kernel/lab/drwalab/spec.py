@@ -570,7 +570,7 @@ class _Options:
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         value = str(self.get(name))
         if value not in choices:
-            raise SpecError(f"--{name}: '{value}' is unknown: choose from {', '.join(choices)}")
+            raise SpecError(f"--{name}: '{value}' is unknown: {units.instead_of(value, choices)}")
         return value
 
     def whole(self, name: str, low: int, high: int) -> int:
@@ -856,8 +856,7 @@ def _neighbour(text: str) -> Neighbour:
     kind, _, rest = text.partition(":")
     at, _, length = rest.partition("/")
     if kind not in NEIGHBOURS:
-        names = ", ".join(NEIGHBOURS)
-        raise SpecError(f"--neighbour: '{kind}' is unknown: choose from {names}")
+        raise SpecError(f"--neighbour: '{kind}' is unknown: {units.instead_of(kind, NEIGHBOURS)}")
     try:
         at_us = units.parse_time_us(at) if at else 0
         for_us = units.parse_time_us(length) if length else None

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Quantities with units on the command line, read into integers and written back the same way.
 
+And what is said of a name that nobody knows.
+
 Every parser raises ValueError with a text that can follow the option's name. Arithmetic is exact,
 so that a value that is written and read again stays what it was.
 """
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
+from difflib import get_close_matches
 
 _NUMBER = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Zµ%]*)")
 
@@ -22,6 +26,16 @@ _BYTES = {
     "mib": 2**20,
     "gib": 2**30,
 }
+
+
+def instead_of(text: str, known: Iterable[str]) -> str:
+    """What a user may have meant by an unknown name, or else all names."""
+    names = list(known)
+    # Numbers are alike by chance.
+    near = get_close_matches(text, names, n=2) if re.search("[a-z]", text) else []
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"choose from {', '.join(names)}"
 
 
 def _parse(text: str, units: dict[str, int], example: str) -> int:

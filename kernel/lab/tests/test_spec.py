@@ -264,6 +264,11 @@ def test_means_of_a_case(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 WRONG = [
     ("", "Missing option '--scheme'"),
     ("--scheme fast --rate 1mbit", "--scheme: 'fast' is unknown: choose from stock, "),
+    (
+        "--scheme drwatc --rate 1mbit",
+        "--scheme: 'drwatc' is unknown: did you mean drwa-tc or drwa?",
+    ),
+    ("--scheme stock --rate 1mbit --cc cubik", "--cc: 'cubik' is unknown: did you mean cubic?"),
     ("--scheme static:x --rate 1mbit", "--scheme: 'x' is not a number"),
     ("--scheme static:100 --rate 1mbit", "--scheme: 'static:100' is out of 4096 to 67108864 bytes"),
     ("--scheme stock", "--rate or --trace: one of them is needed"),
