@@ -2,12 +2,18 @@
 """Pages for users: .ci/pages sees each fault that device/doc/style.md names."""
 
 import importlib.util
+import re
 import sys
+from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.main import get_command
+
+from drwalab import cli
+from drwatool.cli import parser
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -86,3 +92,82 @@ def test_links(tmp_path: Path) -> None:
         "b.md: no heading for a.md#no",
         "b.md: no file at none.png",
     ]
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of what a page shows to be run, one command at a time."""
+    shown = re.findall(r"`([^`\n]+)`", text)
+    shown += [line for line in text.splitlines() if line.startswith("    ")]
+    for line in shown:
+        for command in re.split(r" #|\|\||&&|[|;]| -- ", line):
+            yield command.split()
+
+
+def unknown(words: list[str]) -> list[str]:
+    """The words of a command that it does not take."""
+    name = Path(words[0]).name if words else ""
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    if name == "lab":
+        at, rest = get_command(cli.app), words[1:]
+        while rest and hasattr(at, "commands"):
+            if rest[0] not in at.commands:
+                # A placeholder, or an option of every command's.
+                return [] if rest[0].isupper() or rest[0].startswith("-") else [rest[0]]
+            at, rest = at.commands[rest[0]], rest[1:]
+        known = {option for param in at.params for option in param.opts} | {"--help"}
+    elif name == "drwa" and "/bin/" not in words[0] and len(words) > 1:
+        known = set(parser()._option_string_actions)
+        verbs = next(action.choices for action in parser()._actions if action.dest == "command")
+        assert verbs
+        if words[1].isascii() and words[1].isalpha() and words[1] not in verbs:
+            return [words[1]]
+    elif name == "drwa-bpf" and len(words) > 1:
+        usage = (TOP / "kernel/bpf/drwa-bpf.c").read_text().partition("usage[] =")[2]
+        usage = usage.partition('";\n')[0]
+        known = set(re.findall(r"--\w+", usage))
+        if words[1].isalpha() and words[1] not in re.findall(r"drwa-bpf (\w+)", usage):
+            return [words[1]]
+    elif name == "make" and len(words) > 1 and "-C" not in words:
+        targets = re.findall(r"^([\w-]+):", (TOP / "Makefile").read_text(), re.MULTILINE)
+        return [word for word in words[1:] if word.islower() and word not in targets]
+    else:
+        return []
+    return [option for option in options if option not in known]
+
+
+@pytest.mark.parametrize("name", pages.PAGES)
+def test_commands_exist(name: str) -> None:
+    """With the options that a page shows."""
+    text = (TOP / name).read_text()
+    assert [(words, bad) for words in commands(text) if (bad := unknown(words))] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "bad"),
+    [
+        ("kernel/lab/lab run --scheme drwa --rate=1mbit", []),
+        ("kernel/lab/lab run --schema drwa", ["--schema"]),
+        ("lab trace import a b --kind csv", []),
+        ("lab trace show a", ["show"]),
+        ("lab COMMAND --help", []),
+        ("vendor/drwa/device/drwa check --host B --aosp .", []),
+        ("vendor/drwa/device/drwa check --hosts B", ["--hosts"]),
+        ("drwa undo --aosp .", ["undo"]),
+        ("drwa-bpf attach --interface wwan0", []),
+        ("drwa-bpf attach --device wwan0", ["--device"]),
+        ("drwa-bpf remove", ["remove"]),
+        ("make demo TRACE=FILE", []),
+        ("make demos", ["demos"]),
+        ("grep --any drwa", []),
+    ],
+)
+def test_unknown_commands_are_seen(command: str, bad: list[str]) -> None:
+    assert unknown(command.split()) == bad
+
+
+def test_commands_are_found() -> None:
+    """By the names of what they run: a page that shows them in another way is seen."""
+    found = [words for name in pages.PAGES for words in commands((TOP / name).read_text())]
+    names = [Path(words[0]).name for words in found if words]
+    least = {"lab": 25, "drwa": 20, "drwa-bpf": 8, "make": 8}
+    assert {name for name in least if names.count(name) < least[name]} == set()
