@@ -29,6 +29,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -64,11 +65,12 @@ typedef __u64 u64;
 enum exit_code { DONE = 0, FAILED = 1, WRONG = 2, CANNOT = 77 };
 
 static const char usage[] =
-"Usage: drwa-bpf attach --interface NAME [--lambda NUMBER] [--queue NUMBER]\n"
-"       drwa-bpf set --interface NAME --lambda NUMBER [--queue NUMBER]\n"
+"Usage: drwa-bpf attach --interface NAME [--lambda NUMBER] [--queue NUMBER] [--aqm HOW]\n"
+"       drwa-bpf set --interface NAME [--lambda NUMBER] [--queue NUMBER] [--aqm HOW]\n"
 "       drwa-bpf status [--interface NAME] [--json]\n"
 "       drwa-bpf detach [--interface NAME]\n"
 "       drwa-bpf watch --interface PATTERN [--lambda NUMBER] [--queue NUMBER]\n"
+"                      [--aqm HOW [--probe ADDRESS]]\n"
 "\n"
 "Keeps the queue of a cellular link short: lowers the receive window in the TCP headers\n"
 "that go out over the interface, of this machine's connections and of those that it\n"
@@ -79,6 +81,11 @@ static const char usage[] =
 "                        10.00, or 0 for off; 1.25 unless given\n"
 "  -q, --queue NUMBER    interfaces with the same number, 1 to 2147483647, wait in the\n"
 "                        same queue (a VPN over wwan0); 0, the default: none other\n"
+"  -a, --aqm HOW         on: drop some of what comes over UDP at more than 250 kb/s, so\n"
+"                        that QUIC keeps a short queue, too; tunnels: of VPNs as well;\n"
+"                        off, the default. The delay is that of TCP beside it\n"
+"  -e, --probe ADDRESS   whom to send four ICMP echoes a second, while such UDP comes and\n"
+"                        no TCP; without it, UDP alone keeps its queue. Of watch\n"
 "  -p, --priority NUMBER of the filters, 1 to 65535; 1 unless given. Lower ones run first\n"
 "  -o, --object FILE     the programs; " DRWA_OBJECT "\n"
 "                        unless given\n"
@@ -110,8 +117,12 @@ struct options {
 	u32 lambda;
 	u32 queue;
 	u32 priority;
+	u32 echo;
+	u8 aqm;
+	struct sockaddr_in6 probe;
 	bool lambda_given;
 	bool queue_given;
+	bool aqm_given;
 	bool json;
 };
 
@@ -126,6 +137,40 @@ static u32 parse_lambda(const char *text)
 						   hundredths > DRWA_LAMBDA_MAX)) || value < 0)
 		die(WRONG, "--lambda '%s': give 1.00 to 10.00, or 0 for off", text);
 	return hundredths;
+}
+
+/* By enum drwa_aqm */
+static const char *const aqm_names[] = { "off", "on", "tunnels" };
+
+static u8 parse_aqm(const char *text)
+{
+	for (u8 i = DRWA_AQM_OFF; i <= DRWA_AQM_TUNNELS; i++)
+		if (!strcmp(text, aqm_names[i]))
+			return i;
+	die(WRONG, "--aqm '%s': give on, tunnels or off", text);
+}
+
+/* An address of either family, in the room of the longer one */
+static void parse_address(const char *text, struct sockaddr_in6 *address)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1)
+		v4->sin_family = AF_INET;
+	else if (inet_pton(AF_INET6, text, &address->sin6_addr) == 1)
+		address->sin6_family = AF_INET6;
+	else
+		die(WRONG, "--probe '%s': give an IPv4 or IPv6 address", text);
+}
+
+/* Nobody who is not on the path may tell a delay. */
+static u32 echo_id(void)
+{
+	u32 id = 0;
+
+	if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		die(CANNOT, "no random number: %s", strerror(errno));
+	return id | 1;
 }
 
 static u32 parse_number(const char *option, const char *text, u32 least, u32 most)
@@ -657,6 +702,9 @@ static int attach(const struct options *o)
 	}
 	if (!known || o->queue_given)
 		choose_queue(&devs, o->ifindex, &dev, o->queue);
+	if (o->aqm_given)
+		dev.aqm = o->aqm;
+	dev.echo = o->echo;
 	if (!known || !is_attached(o->ifindex, &dev))
 		add_filters(&devs, o, &dev);
 	dev.lambda = o->lambda;
@@ -681,16 +729,19 @@ static int set(const struct options *o)
 	static struct devs devs;
 	struct drwa_dev *dev;
 
-	if (!o->lambda_given)
-		die(WRONG, "set needs --lambda");
-	if (o->lambda)
+	if (!o->lambda_given && !o->queue_given && !o->aqm_given)
+		die(WRONG, "set needs --lambda, --queue or --aqm");
+	if (o->lambda_given && o->lambda)
 		refuse_second_governor(o->interface);
 	begin_changes();
 	same_netns();
 	dev = need_dev(&devs, o);
-	dev->lambda = o->lambda;
+	if (o->lambda_given)
+		dev->lambda = o->lambda;
 	if (o->queue_given)
 		choose_queue(&devs, o->ifindex, dev, o->queue);
+	if (o->aqm_given)
+		dev->aqm = o->aqm;
 	write_dev(&devs, o->ifindex, dev);
 	return DONE;
 }
@@ -765,15 +816,22 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
 		       c->not_tcp, c->unknown, c->mptcp + c->is_signed,
 		       attached ? "" : "  no filters: attach again");
+		if (dev->aqm)
+			printf("%-16s aqm %s: %llu flows held, %llu packets dropped; left alone: "
+			       "%llu that do not react, %llu of tunnels\n", "", aqm_names[dev->aqm],
+			       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);
 		return;
 	}
 	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
 	       "\"queue\": %u, \"priority\": %u, \"flows\": %llu, \"rounds\": %llu, "
 	       "\"capped\": %llu, \"came_bytes\": %llu, \"ungoverned_bytes\": {\"not_tcp\": %llu, "
-	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu}",
+	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu}, \"aqm\": \"%s\", "
+	       "\"udp\": {\"flows\": %llu, \"dropped\": %llu, \"deaf\": %llu, "
+	       "\"tunnels\": %llu}",
 	       comma, name, ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
 	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
-	       c->mptcp, c->is_signed);
+	       c->mptcp, c->is_signed, aqm_names[dev->aqm], c->udp_flows, c->udp_dropped,
+	       c->udp_deaf, c->udp_tunnels);
 	print_bins("delay_us_log2", c->delay_us);
 	print_bins("rtt_us_log2", c->rtt_us);
 	putchar('}');
@@ -974,6 +1032,73 @@ static int ask_governed(const struct options *o)
 	return !is_governed(&each);
 }
 
+static u16 checksum(const u16 *words, size_t n)
+{
+	u32 sum = 0;
+
+	while (n--)
+		sum += *words++;
+	sum = (sum >> 16) + (sum & 0xffff);
+	return ~(sum + (sum >> 16));
+}
+
+/* One echo out of that interface. One that cannot be sent is one that is lost. */
+static void send_echo(const struct options *o, const char *interface)
+{
+	static const u32 nothing[8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+	bool v4 = o->probe.sin6_family == AF_INET;
+	static u16 number;
+	struct {
+		u8 kind, code;
+		u16 sum, id, number;
+		struct drwa_echo echo;
+	} packet = {
+		.kind = v4 ? 8 : 128,
+		.id = getpid(),
+		.number = htons(number++),
+		.echo = { .id = o->echo, .sent_us = htonl(now_us()) },
+	};
+	int fd = socket(o->probe.sin6_family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
+
+	if (fd < 0)
+		return;
+	/* The programs see the answers, nobody else wants them. */
+	setsockopt(fd, v4 ? SOL_RAW : IPPROTO_ICMPV6, 1, nothing, v4 ? 4 : sizeof(nothing));
+	setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, strlen(interface) + 1);
+	if (v4)
+		packet.sum = checksum((const u16 *)&packet, sizeof(packet) / 2);
+	sendto(fd, &packet, sizeof(packet), 0, (const struct sockaddr *)&o->probe,
+	       v4 ? sizeof(struct sockaddr_in) : sizeof(o->probe));
+	close(fd);
+}
+
+/* Does UDP come that is judged, and nothing that tells how long it waited? */
+static bool wants_echo(int devs, int queues, u32 ifindex)
+{
+	struct drwa_queue queue;
+	struct drwa_dev dev;
+	u32 now = now_us();
+
+	return !bpf_map_lookup_elem(devs, &ifindex, &dev) && dev.lambda &&
+	       !bpf_map_lookup_elem(queues, &dev.queue, &queue) && queue.udp_us &&
+	       now - queue.udp_us < DRWA_SECOND_US &&
+	       (now - queue.delay_set_us >= DRWA_ECHO_US || !queue.delay_of);
+}
+
+static void probe(const struct watched *w, const struct options *o)
+{
+	int devs = bpf_obj_get(PINS "/drwa_devs"), queues = bpf_obj_get(PINS "/drwa_queues");
+	char name[IF_NAMESIZE];
+
+	for (int i = 0; i < w->n; i++)
+		if (wants_echo(devs, queues, w->ifindex[i]) &&
+		    if_indextoname(w->ifindex[i], name))
+			send_echo(o, name);
+	close(devs);
+	close(queues);
+}
+
 static void take_up(struct watched *w, const struct options *o, const struct if_nameindex *each)
 {
 	struct options one = *o;
@@ -1039,6 +1164,7 @@ static int open_monitor(void)
 static int watch(const struct options *o)
 {
 	struct pollfd wait[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	int changes, patience_ms = o->echo ? DRWA_ECHO_US / 1000 : -1;
 	static struct watched w;
 	char message[16384];
 	sigset_t held;
@@ -1048,13 +1174,20 @@ static int watch(const struct options *o)
 	wait[1].fd = signalfd(-1, &held, SFD_CLOEXEC);
 	if (wait[1].fd < 0)
 		die(FAILED, "cannot wait for signals: %s", strerror(errno));
+	look_around(&w, o);
 	do {
-		look_around(&w, o);
-		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+		changes = poll(wait, 2, patience_ms);
+		if (changes < 0 && errno != EINTR)
 			die(FAILED, "cannot wait: %s", strerror(errno));
+		if (!changes) {
+			probe(&w, o);
+			continue;
+		}
 		/* What they say is looked up; some may have been lost. */
 		while (recv(wait[0].fd, message, sizeof(message), 0) > 0 || errno == ENOBUFS)
 			errno = 0;
+		if (!wait[1].revents)
+			look_around(&w, o);
 	} while (!wait[1].revents);
 	while (w.n)
 		let_go(&w, o, w.n - 1);
@@ -1065,6 +1198,8 @@ static const struct option long_options[] = {
 	{ "interface", required_argument, NULL, 'i' },
 	{ "lambda", required_argument, NULL, 'l' },
 	{ "queue", required_argument, NULL, 'q' },
+	{ "aqm", required_argument, NULL, 'a' },
+	{ "probe", required_argument, NULL, 'e' },
 	{ "priority", required_argument, NULL, 'p' },
 	{ "object", required_argument, NULL, 'o' },
 	{ "json", no_argument, NULL, 'j' },
@@ -1091,7 +1226,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "i:l:q:p:o:jhV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "i:l:q:a:e:p:o:jhV", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			o->interface = optarg;
@@ -1103,6 +1238,14 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'q':
 			o->queue = parse_number("queue", optarg, 0, 0x7fffffff);
 			o->queue_given = true;
+			break;
+		case 'a':
+			o->aqm = parse_aqm(optarg);
+			o->aqm_given = true;
+			break;
+		case 'e':
+			parse_address(optarg, &o->probe);
+			o->echo = echo_id();
 			break;
 		case 'p':
 			o->priority = parse_number("priority", optarg, 1, 0xffff);
@@ -1141,6 +1284,8 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return WRONG;
 	}
+	if (o.echo && (commands[i].run != watch || !o.aqm))
+		die(WRONG, "--probe concerns watch, with --aqm on or tunnels");
 	if (commands[i].needs_interface && !o.interface)
 		die(WRONG, "%s needs --interface", verb);
 	if (o.interface && commands[i].run != watch) {

@@ -6,7 +6,8 @@
  *
  * The window of what a phone sends is written there, whoever made the header: the
  * phone's own TCP, or that of a client of its hotspot. Nothing else of a packet is
- * changed, and none is dropped, held back or kept from filters behind.
+ * changed, none is held back or kept from filters behind, and none is dropped but
+ * UDP's where that was asked for (drwa_aqm.h).
  *
  * What was offered stays offered (RFC 9293, 3.8.6.2.1), so a lower target takes
  * effect as data comes.
@@ -33,13 +34,21 @@
 #include "tcp_drwa_core.c"
 #pragma clang attribute pop
 
-#include "drwa.h"
+#include "drwa_aqm.h"
 
 /* UAPI that Debian's headers for user space define beside libc's. */
 #define ETH_P_IP		0x0800
 #define ETH_P_IPV6		0x86dd
+#define IPPROTO_ICMP		1
 #define IPPROTO_TCP		6
+#define IPPROTO_UDP		17
+#define IPPROTO_ICMPV6		58
+#define ICMP_ECHOREPLY		0
+#define ICMPV6_ECHO_REPLY	129
+#define ICMP_BYTES		8
+#define UDP_BYTES		8
 #define TC_ACT_UNSPEC		(-1)
+#define TC_ACT_SHOT		2
 
 #define TCPOPT_EOL		0
 #define TCPOPT_NOP		1
@@ -80,6 +89,21 @@
  */
 #define DRWA_HEADER_BYTES	72
 
+/* A delay that is older is none: an echo each 250 ms, and its RTT */
+#define DRWA_DELAY_OLD_US	DRWA_SECOND_US
+
+/* Who saw a longer one tells it for so long. */
+#define DRWA_DELAY_MOST_US	(DRWA_SECOND_US / 4)
+
+/* Shares of what comes are counted in windows of half a second: several RTTs */
+#define DRWA_SHARE_US		(DRWA_SECOND_US / 2)
+
+/* Ports of tunnels in UDP: IKE and IPsec (RFC 3948), OpenVPN, WireGuard */
+#define PORT_IKE		500
+#define PORT_IPSEC		4500
+#define PORT_OPENVPN		1194
+#define PORT_WIREGUARD		51820
+
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
@@ -101,6 +125,7 @@ DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
 DRWA_MAP(drwa_queues, ARRAY, u32, struct drwa_queue, DRWA_DEVS);
 DRWA_MAP(drwa_counts, ARRAY, u32, struct drwa_counts, DRWA_DEVS);
 DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
+DRWA_MAP(drwa_udp, LRU_HASH, struct drwa_key, struct drwa_udp, DRWA_UDP_FLOWS);
 
 struct ipv4 {
 	u8	version_words;
@@ -149,7 +174,7 @@ struct tcp {
 struct segment {
 	struct drwa_key	key;
 	struct tcp	tcp;
-	u32		at;	/* of the TCP header in the packet */
+	u32		at;	/* of the header behind IP's in the packet */
 	u32		len;	/* payload, bytes */
 	u32		now_us;
 	u32		tsval;
@@ -159,6 +184,7 @@ struct segment {
 	u8		ts;
 	u8		scales;
 	u8		aside;
+	u8		protocol;
 };
 
 /* 1 if equal, else 0, without a branch; below 2^32 */
@@ -228,7 +254,48 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 		s->aside = DRWA_UNREAD;
 }
 
-/* TCP's header and options, of a packet that @out says where it goes
+/* Addresses and protocol, of a packet that @out says where it goes
+ *
+ * Return: bytes behind IP's header, 0: it is another protocol, or a fragment.
+ */
+static u32 parse_ip(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
+{
+	u32 bytes, header;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		struct ipv4 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) ||
+		    (ip.fragment & bpf_htons(0x3fff)))
+			return 0;
+		header = (ip.version_words & 15) * 4;
+		bytes = bpf_ntohs(ip.len) - header;
+		/* Longer than the field can say (BIG TCP) */
+		if (!ip.len)
+			bytes = skb->len - l2 - header;
+		s->at = l2 + header;
+		s->protocol = ip.protocol;
+		s->key.remote[0] = out ? ip.to : ip.from;
+		s->key.local[0] = out ? ip.from : ip.to;
+	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6 ip;
+
+		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)))
+			return 0;
+		bytes = bpf_ntohs(ip.len);
+		if (!ip.len)
+			bytes = skb->len - l2 - sizeof(ip);
+		s->at = l2 + sizeof(ip);
+		s->protocol = ip.next;
+		__builtin_memcpy(s->key.remote, out ? ip.to : ip.from, sizeof(ip.to));
+		__builtin_memcpy(s->key.local, out ? ip.from : ip.to, sizeof(ip.to));
+	} else {
+		return 0;
+	}
+	return bytes;
+}
+
+/* TCP's header and options
  *
  * Return: false if there is none that is whole.
  */
@@ -237,34 +304,9 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 	u32 bytes, header;
 
 	__builtin_memset(s, 0, sizeof(*s));
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		struct ipv4 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP ||
-		    (ip.fragment & bpf_htons(0x3fff)))
-			return false;
-		header = (ip.version_words & 15) * 4;
-		bytes = bpf_ntohs(ip.len) - header;
-		/* Longer than the field can say (BIG TCP) */
-		if (!ip.len)
-			bytes = skb->len - l2 - header;
-		s->at = l2 + header;
-		s->key.remote[0] = out ? ip.to : ip.from;
-		s->key.local[0] = out ? ip.from : ip.to;
-	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) || ip.next != IPPROTO_TCP)
-			return false;
-		bytes = bpf_ntohs(ip.len);
-		if (!ip.len)
-			bytes = skb->len - l2 - sizeof(ip);
-		s->at = l2 + sizeof(ip);
-		__builtin_memcpy(s->key.remote, out ? ip.to : ip.from, sizeof(ip.to));
-		__builtin_memcpy(s->key.local, out ? ip.from : ip.to, sizeof(ip.to));
-	} else {
+	bytes = parse_ip(skb, l2, s, out);
+	if (s->protocol != IPPROTO_TCP)
 		return false;
-	}
 	if (bpf_skb_load_bytes(skb, s->at, &s->tcp, sizeof(s->tcp))) {
 		if (bpf_skb_load_bytes(skb, s->at, &s->tcp, TCP_BYTES))
 			return false;
@@ -482,6 +524,18 @@ static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
 	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
 }
 
+/* The law yields to a queue that is not its own. While a flow of UDP brings more than half
+ * of all, the window lasts for the queue that CoDel leaves it.
+ */
+static void keep_share(struct drwa_flow *f, const struct drwa_queue *queue, u32 now_us)
+{
+	u64 bdp = (u64)f->d.rate * (f->d.path_us + DRWA_AQM_TARGET_US) >> DRWA_SECOND_SHIFT;
+
+	if (f->d.phase == DRWA_HOLD && f->d.wnd &&
+	    now_us - READ_ONCE(queue->most_us) < DRWA_SHARE_US)
+		f->d.wnd = max_t(u64, f->d.wnd, bdp + f->mss);
+}
+
 static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		      struct drwa_counts *counts, const struct segment *s)
 {
@@ -491,6 +545,8 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 		count(&counts->flows, 1);
 	f->d.lambda = dev->lambda;
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
+	if (dev->aqm)
+		keep_share(f, queue, s->now_us);
 	if (drwa_count_due(&f->d, &queue->link, s->now_us))
 		count_link(queue, s->now_us, f->d.rtt_us);
 	align(f);
@@ -513,6 +569,64 @@ static void resume(struct drwa_flow *f, const struct drwa_counts *counts, const 
 	f->hole = f->next;
 	f->window_us = 0;
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
+}
+
+/* Connections that began in a queue took some of it for the path: who saw most is right. */
+static void tell_delay(struct drwa_queue *queue, u32 now_us, u32 of, u32 delay_us)
+{
+	if (of != queue->delay_of && delay_us < queue->delay_us &&
+	    now_us - queue->delay_set_us < DRWA_DELAY_MOST_US)
+		return;
+	queue->delay_us = delay_us;
+	queue->delay_of = of;
+	WRITE_ONCE(queue->delay_set_us, now_us);
+}
+
+/* The law's base follows a queue that stays, as UDP's does. So it is taken while there is
+ * none, and only becomes less while there is.
+ */
+static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
+			     const struct segment *s)
+{
+	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
+
+	if (!s->ts || !f->d.rtt_us || !f->d.clock)
+		return;
+	if (s->now_us - READ_ONCE(queue->udp_us) >= DRWA_SECOND_US || !f->owd_known) {
+		f->owd_us = f->d.base_us;
+		f->owd_known = 1;
+	}
+	if ((s32)(owd_us - f->owd_us) < 0)
+		f->owd_us = owd_us;
+	tell_delay(queue, s->now_us, s->key.local_port << 16 | s->key.remote_port,
+		   owd_us - f->owd_us);
+}
+
+/* Before drwa_heard(). What waits for the end of an outage is no queue that a sender could
+ * do anything about: the longest that those saw which come now counts.
+ */
+static void hear_silence(struct drwa_queue *queue, u32 now_us)
+{
+	u32 silent_us = now_us - READ_ONCE(queue->link.heard_us);
+
+	/* Another CPU's clock may have been ahead. */
+	if (silent_us > U32_MAX / 2 || silent_us < DRWA_SILENCE_MAX_US ||
+	    (silent_us < queue->silent_us &&
+	     now_us - queue->silent_end_us < queue->delay_us))
+		return;
+	queue->silent_us = silent_us;
+	queue->silent_end_us = now_us;
+}
+
+static u32 standing_us(const struct drwa_queue *queue, u32 now_us)
+{
+	u32 delay_us = queue->delay_us;
+
+	if (now_us - queue->delay_set_us >= DRWA_DELAY_OLD_US)
+		return 0;
+	if (now_us - queue->silent_end_us < delay_us)
+		delay_us -= min(delay_us, queue->silent_us);
+	return delay_us;
 }
 
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
@@ -547,11 +661,160 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		take_sample(f, s, rtt_us);
 	if (!s->len)
 		return;
+	if (dev->aqm)
+		tell_flows_delay(f, queue, s);
 	if (f->d.rtt_us)
 		drwa_credit(&queue->link, s->len);
+	if (dev->aqm)
+		hear_silence(queue, s->now_us);
 	drwa_heard(&queue->link, s->now_us);
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);
+}
+
+/* --- What comes and is not TCP --- */
+
+/* Is it the answer to an echo of the owner's? */
+static void hear_echo(struct __sk_buff *skb, const struct segment *s, const struct drwa_dev *dev,
+		      struct drwa_queue *queue, u32 now_us)
+{
+	u32 rtt_us, came, sent;
+	struct drwa_echo echo;
+	u8 kind;
+
+	if (bpf_skb_load_bytes(skb, s->at, &kind, sizeof(kind)) ||
+	    kind != (s->protocol == IPPROTO_ICMP ? ICMP_ECHOREPLY : ICMPV6_ECHO_REPLY) ||
+	    bpf_skb_load_bytes(skb, s->at + ICMP_BYTES, &echo, sizeof(echo)) ||
+	    echo.id != dev->echo)
+		return;
+	rtt_us = now_us - bpf_ntohl(echo.sent_us);
+	if (rtt_us - 1 >= DRWA_RTT_MAX_US)
+		return;
+	came = (u32)queue->came - queue->echo_came;
+	sent = (u32)queue->sent - queue->echo_sent;
+	queue->echo_came += came;
+	queue->echo_sent += sent;
+	if (!queue->echo_us || rtt_us < queue->echo_us)
+		queue->echo_us = rtt_us;
+	/* Nothing tells the queue of an upload from ours. */
+	if (sent <= came >> DRWA_UPLOAD_SHIFT)
+		tell_delay(queue, now_us, 0, rtt_us - queue->echo_us);
+}
+
+static bool is_tunnels_port(u16 port)
+{
+	return port == bpf_htons(PORT_IKE) || port == bpf_htons(PORT_IPSEC) ||
+	       port == bpf_htons(PORT_OPENVPN) || port == bpf_htons(PORT_WIREGUARD);
+}
+
+/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17);
+ * OpenVPN's server begins with a short P_CONTROL_HARD_RESET_SERVER, of version 1 or 2.
+ */
+static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
+{
+	u8 first[4], code;
+
+	if (is_tunnels_port(s->key.remote_port) || is_tunnels_port(s->key.local_port))
+		return true;
+	if (bpf_skb_load_bytes(skb, s->at + UDP_BYTES, first, sizeof(first)))
+		return false;
+	code = first[0] >> 3;
+	return (first[0] - 1U < 4 && !(first[1] | first[2] | first[3])) ||
+	       (bytes < DRWA_TUNNEL_HELLO && (code == 2 || code == 8));
+}
+
+static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
+				 struct drwa_counts *counts, u32 bytes)
+{
+	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+
+	if (u)
+		return u;
+	__builtin_memset(&none, 0, sizeof(none));
+	if (is_tunnel(skb, s, bytes)) {
+		none.tunnel = 1;
+		count(&counts->udp_tunnels, 1);
+	}
+	if (bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST))
+		return NULL;
+	return bpf_map_lookup_elem(&drwa_udp, &s->key);
+}
+
+/* Who does not react is a rival, and the law's matter. */
+static bool goes_deaf(struct drwa_udp *u, struct drwa_queue *queue, struct drwa_counts *counts,
+		      u32 now_us, u32 delay_us, u32 bytes)
+{
+	switch (aqm_try(u, now_us, delay_us, bytes)) {
+	case AQM_DEAF:
+		u->state = DRWA_UDP_DEAF;
+		count(&counts->udp_deaf, 1);
+		return true;
+	case AQM_IN_VAIN:
+		/* The flow is gone, and its queue stayed: so it is the path. */
+		if (!queue->delay_of && queue->echo_us)
+			queue->echo_us += u->least_q_us;
+		return false;
+	default:
+		return false;
+	}
+}
+
+static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us, u32 bytes)
+{
+	u->share_bytes += beyond_headers(bytes);
+	if (now_us - u->share_us < DRWA_SHARE_US)
+		return;
+	if (u->share_bytes > ((u32)queue->came - u->share_came) / 2)
+		WRITE_ONCE(queue->most_us, now_us);
+	u->share_us = now_us;
+	u->share_bytes = 0;
+	u->share_came = queue->came;
+}
+
+/* Return: should it be dropped? */
+static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa_dev *dev,
+		     struct drwa_queue *queue, struct drwa_counts *counts, u32 bytes)
+{
+	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC, delay_us, target_us;
+	struct drwa_udp *u;
+	u16 ports[2];
+
+	if (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6) {
+		if (dev->echo)
+			hear_echo(skb, s, dev, queue, now_us);
+		return false;
+	}
+	if (s->protocol != IPPROTO_UDP || bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
+		return false;
+	s->key.remote_port = ports[0];
+	s->key.local_port = ports[1];
+	u = find_udp(skb, s, counts, bytes);
+	if (!u || u->state == DRWA_UDP_DEAF ||
+	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
+		return false;
+	drwa_credit(&queue->link, beyond_headers(bytes));
+	hear_silence(queue, now_us);
+	drwa_heard(&queue->link, now_us);
+	if (!aqm_is_bulk(u, now_us, bytes))
+		return false;
+	WRITE_ONCE(queue->udp_us, now_us);
+	if (u->state == DRWA_UDP_SEEN) {
+		u->state = DRWA_UDP_JUDGED;
+		count(&counts->udp_flows, 1);
+	}
+	delay_us = standing_us(queue, now_us);
+	if (goes_deaf(u, queue, counts, now_us, delay_us, bytes))
+		return false;
+	/* Who governs TCP has told its target within a second. */
+	target_us = DRWA_AQM_TARGET_US;
+	if (now_us - queue->link.target_set_us >= DRWA_SECOND_US)
+		target_us *= 2;
+	count_share(u, queue, now_us, bytes);
+	if (!aqm_codel(u, now_us, delay_us, target_us))
+		return false;
+	u->drops++;
+	count(&counts->udp_dropped, 1);
+	return true;
 }
 
 /* --- What is sent --- */
@@ -723,6 +986,9 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 		p.queue->came = p.counts->came;
 	if (!parse(skb, p.dev->l2, &s, false)) {
 		count(&p.counts->not_tcp, bytes);
+		if (p.dev->aqm && p.dev->lambda &&
+		    came_udp(skb, &s, p.dev, p.queue, p.counts, bytes))
+			return TC_ACT_SHOT;
 		return TC_ACT_UNSPEC;
 	}
 	f = bpf_map_lookup_elem(&drwa_flows, &s.key);

@@ -21,6 +21,18 @@
 /* RTT samples that may be under way at a time, a power of two */
 #define DRWA_MARKS	16
 
+/* Echoes, where no clock has told the delay for so long */
+#define DRWA_ECHO_US	250000
+
+/* Flows of UDP at a time, likewise */
+#define DRWA_UDP_FLOWS	1024
+
+enum drwa_aqm {
+	DRWA_AQM_OFF,
+	DRWA_AQM_ON,
+	DRWA_AQM_TUNNELS,	/* and what may be a VPN's */
+};
+
 /**
  * struct drwa_dev - what the owner wants of an interface, by ifindex
  * @lambda:	hundredths, 100..1000; 0 or no entry: not governed
@@ -30,6 +42,8 @@
  * @l2:		length of its link layer's header, bytes
  * @priority:	of the filters
  * @clsact:	its qdisc was made for them
+ * @aqm:	enum drwa_aqm: is UDP held to a short queue as well?
+ * @echo:	what an answer to an echo of the owner's begins with; 0: it sends none
  */
 struct drwa_dev {
 	__u32	lambda;
@@ -38,7 +52,19 @@ struct drwa_dev {
 	__u32	queue;
 	__u32	l2;
 	__u16	priority;
-	__u16	clsact;
+	__u8	clsact;
+	__u8	aqm;
+	__u32	echo;
+};
+
+/**
+ * struct drwa_echo - the first data of an ICMP echo
+ * @id:		of its interface, network byte order
+ * @sent_us:	CLOCK_MONOTONIC when it was sent, network byte order
+ */
+struct drwa_echo {
+	__u32	id;
+	__u32	sent_us;
 };
 
 /**
@@ -47,11 +73,31 @@ struct drwa_dev {
  *		most: what comes through a tunnel came over another one before
  * @sent:	such bytes that were sent, likewise
  * @link:	the law's
+ * @delay_us:	queueing delay, by the flow with a clock that saw most
+ * @delay_set_us: when it told that
+ * @delay_of:	ports of it; 0: an echo
+ * @echo_us:	RTT of an echo without a queue
+ * @echo_came:	@came at the last one
+ * @echo_sent:	@sent at the last one
+ * @silent_us:	longest time without data within @delay_us of now
+ * @silent_end_us: when that ended
+ * @udp_us:	when a flow of UDP came that is judged
+ * @most_us:	when one of them had brought more than half of all
  */
 struct drwa_queue {
 	__u64			came;
 	__u64			sent;
 	struct drwa_link	link;
+	__u32			delay_us;
+	__u32			delay_set_us;
+	__u32			delay_of;
+	__u32			echo_us;
+	__u32			echo_came;
+	__u32			echo_sent;
+	__u32			silent_us;
+	__u32			silent_end_us;
+	__u32			udp_us;
+	__u32			most_us;
 };
 
 /**
@@ -69,6 +115,10 @@ struct drwa_queue {
  * @delay_us:	rounds by queueing delay
  * @rtt_us:	rounds by RTT without it
  * @began_us:	when the first packet crossed since the owner emptied this, odd
+ * @udp_flows:	flows of UDP that became judged
+ * @udp_dropped: packets of theirs that were dropped
+ * @udp_deaf:	those that did not react, and are left alone
+ * @udp_tunnels: flows that are left alone as they may be a VPN's
  */
 struct drwa_counts {
 	__u64	came;
@@ -83,6 +133,10 @@ struct drwa_counts {
 	__u64	delay_us[DRWA_BINS];
 	__u64	rtt_us[DRWA_BINS];
 	__u64	began_us;
+	__u64	udp_flows;
+	__u64	udp_dropped;
+	__u64	udp_deaf;
+	__u64	udp_tunnels;
 };
 
 /* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
@@ -128,6 +182,8 @@ enum drwa_aside {
  * @echoed:	marks that were echoed or passed over
  * @answered:	both ends' SYN were seen
  * @fin_came:	the sender's FIN, or RST, was seen
+ * @owd_us:	one-way delay without UDP's queue, any offset
+ * @owd_known:	it was set
  *
  * Written where segments are sent:
  * @acked:	highest acknowledged byte
@@ -167,6 +223,8 @@ struct drwa_flow {
 	__u8		echoed;
 	__u8		answered;
 	__u8		fin_came;
+	__u32		owd_us;
+	__u8		owd_known;
 
 	__u32		acked;
 	__u32		edge;
@@ -187,6 +245,60 @@ struct drwa_flow {
 	__u8		fin_sent;
 	__u8		aside;
 	struct drwa_mark marks[DRWA_MARKS];
+};
+
+enum drwa_udp_state {
+	DRWA_UDP_SEEN,
+	DRWA_UDP_JUDGED,	/* it has brought more than a call does */
+	DRWA_UDP_DEAF,
+};
+
+/**
+ * struct drwa_udp - a flow of UDP that comes (drwa_aqm.h)
+ * @level:	bytes above 250 kb/s
+ * @level_us:	when that was counted
+ * @above_us:	when the delay will have been above the target for an interval, 0: it is not
+ * @next_us:	the next drop
+ * @count:	drops since the first of a row
+ * @last_count:	@count when that row began
+ * @inverse_sqrt: of @count, 16 bits of fraction
+ * @trial_us:	when the trial began, 0: there was none
+ * @trial_q_us:	queueing delay then
+ * @least_q_us:	the least since
+ * @bytes:	that came since
+ * @drops:	since
+ * @last_q_us:	@least_q_us of the trial before
+ * @share_us:	when its share of the queue began to be counted
+ * @share_bytes: that it brought since, beyond headers
+ * @share_came:	struct drwa_queue's @came then
+ * @trials:	in a row, over which the queue did not fall
+ * @loud:	those of them in which the flow brought too much
+ * @dropping:	a row of drops goes on
+ * @state:	enum drwa_udp_state
+ * @tunnel:	it may be a VPN's
+ */
+struct drwa_udp {
+	__u32	level;
+	__u32	level_us;
+	__u32	above_us;
+	__u32	next_us;
+	__u32	count;
+	__u32	last_count;
+	__u32	inverse_sqrt;
+	__u32	trial_us;
+	__u32	trial_q_us;
+	__u32	least_q_us;
+	__u32	bytes;
+	__u32	drops;
+	__u32	last_q_us;
+	__u32	share_us;
+	__u32	share_bytes;
+	__u32	share_came;
+	__u8	trials;
+	__u8	loud;
+	__u8	dropping;
+	__u8	state;
+	__u8	tunnel;
 };
 
 #endif

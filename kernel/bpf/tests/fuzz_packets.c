@@ -8,7 +8,9 @@
  * then, the checksum tells the same of the rest, and no right edge moves back, by a
  * reader of packets of its own. Off, nothing is learned. Now and then the filters are
  * away: what then comes first of a connection is the first that is known of its offers,
- * and is not changed. Ends with 1, and the packet, where that is not so.
+ * and is not changed. UDP is dropped where that was asked for alone, if no tunnel's, and of
+ * a flow that has brought more than four seconds of 250 kb/s. Ends with 1, and the packet,
+ * where that is not so.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -19,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include <linux/types.h>
 
@@ -36,6 +39,11 @@ typedef __u64 u64;
 #define LOOPBACK	1	/* the interface of a test run */
 #define CONNECTIONS	48
 #define KNOWN		1048576	/* a power of two */
+#define DATAGRAMS	32
+#define GENERATION	65536	/* packets, after which flows of UDP begin anew */
+#define UDP_FREE	131072	/* bytes of a flow that are never dropped */
+#define ECHO_ID		0x12345678
+#define TC_ACT_SHOT	2
 
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
 enum { IN, OUT };
@@ -85,11 +93,21 @@ struct connection {
 	u32	tsval;
 };
 
+/* A flow of UDP; its addresses have its number, and its kind is that modulo 4. */
+enum { QUIC, WIREGUARD, OPENVPN, IPSEC };
+
+struct datagrams {
+	u32	sent;
+	u64	bytes;
+};
+
 static struct known table[KNOWN];
+static struct datagrams datagrams[DATAGRAMS];
 static struct connection connections[CONNECTIONS];
 static u64 state;
-static u64 rewritten, governed_acks;
+static u64 rewritten, governed_acks, dropped;
 static u32 attached;	/* how often the filters were */
+static u32 generation;
 
 static u32 draw(void)
 {
@@ -412,6 +430,70 @@ static size_t next_packet(u8 *packet, int *way)
 		     below(4) ? 0 : payload, draw());
 }
 
+/* What comes over IP that is not TCP: @kind of it, with @n bytes */
+static size_t build_other(u8 *packet, bool v6, u8 host, u8 kind, size_t n)
+{
+	u8 *at = packet + ETHERNET, local[16] = { 10, 0, 1, host }, remote[16] = { 192, 0, 3, host };
+	size_t ip = v6 ? 40 : 20;
+
+	memset(packet, 0, PACKET_MAX);
+	put16(packet + 12, v6 ? 0x86dd : 0x0800);
+	if (v6) {
+		at[0] = 0x60;
+		put16(at + 4, n);
+		at[6] = kind;
+		at[7] = 64;
+		memcpy(at + 8, remote, 16);
+		memcpy(at + 24, local, 16);
+	} else {
+		at[0] = 0x45;
+		put16(at + 2, ip + n);
+		at[8] = 64;
+		at[9] = kind;
+		memcpy(at + 12, remote, 4);
+		memcpy(at + 16, local, 4);
+	}
+	return ip;
+}
+
+/* An answer to an echo, with the owner's number or another one */
+static size_t build_echo(u8 *packet)
+{
+	bool v6 = below(2);
+	struct drwa_echo echo = { .id = below(8) ? ECHO_ID : draw(), .sent_us = draw() };
+	u8 *at = packet + ETHERNET;
+
+	at += build_other(packet, v6, 1, v6 ? 58 : 1, 16);
+	at[0] = v6 ? 129 : 0;
+	memcpy(at + 8, &echo, sizeof(echo));
+	return at + 16 - packet;
+}
+
+static size_t next_datagram(u8 *packet, u32 *flow)
+{
+	static const u16 ports[] = { 443, 443, 443, 4500 };
+	u32 n = below(DATAGRAMS), kind = n % 4, payload = below(8) ? 1200 : 20 + below(1200);
+	struct datagrams *d = &datagrams[n];
+	u8 *at = packet + ETHERNET;
+
+	/* The hello that it is known by */
+	if (kind == OPENVPN && !d->sent)
+		payload = 40;
+	at += build_other(packet, n & 4, n, 17, 8 + payload);
+	put16(at, ports[kind]);
+	put16(at + 2, 50000 + generation * DATAGRAMS + n);
+	put16(at + 4, 8 + payload);
+	at[8] = kind == WIREGUARD ? 4 : kind == OPENVPN ? 0x40 : 0x40 | (draw() & 0x3f);
+	if (kind == QUIC && !d->sent)
+		at[8] |= 0xc0;
+	if (kind != WIREGUARD)
+		put16(at + 9, draw() | 1);
+	d->sent++;
+	d->bytes += at + 8 + payload - packet - ETHERNET;
+	*flow = n;
+	return at + 8 + payload - packet;
+}
+
 /* Bytes of its headers change, or its length does. */
 static size_t mangle(u8 *packet, size_t n)
 {
@@ -559,6 +641,69 @@ static bool anew(int flows, struct known *k)
 	       (f.d.wnd >= 0xffff && f.d.wnd < 0xffff + (1u << (f.scale & 15)));
 }
 
+/* A queue, and a flow that is about to lose a packet, as if no time had passed since its
+ * first one: its law reads a clock of its own. @before: bytes that it has brought
+ */
+static void force_drop(struct bpf_object *object, const u8 *packet, u64 before)
+{
+	bool v6 = get16(packet + 12) == 0x86dd;
+	const u8 *ip = packet + ETHERNET, *udp = ip + (v6 ? 40 : 20);
+	struct drwa_key key = {};
+	struct drwa_queue queue;
+	struct timespec clock;
+	struct drwa_udp u;
+	u32 slot = 0, now_us;
+
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	now_us = clock.tv_sec * 1000000ULL + clock.tv_nsec / 1000;
+	memcpy(key.remote, ip + (v6 ? 8 : 12), v6 ? 16 : 4);
+	memcpy(key.local, ip + (v6 ? 24 : 16), v6 ? 16 : 4);
+	memcpy(&key.remote_port, udp, 2);
+	memcpy(&key.local_port, udp + 2, 2);
+	if (bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) ||
+	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
+		return;
+	u.dropping = 1;
+	u.above_us = (now_us - 1000) | 1;
+	u.next_us = now_us - 1000;
+	u.state = DRWA_UDP_SEEN;
+	u.level = before < UDP_FREE + 1 ? before : UDP_FREE + 1;
+	u.level_us = now_us;
+	queue.delay_us = 10000000;
+	queue.delay_set_us = now_us;
+	queue.silent_us = 0;
+	bpf_map_update_elem(map(object, "drwa_udp"), &key, &u, BPF_EXIST);
+	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
+}
+
+static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
+		      const struct drwa_dev *dev)
+{
+	u32 flow = DATAGRAMS;
+	size_t bytes = below(4) ? next_datagram(packet, &flow) : build_echo(packet);
+	u8 after[PACKET_MAX];
+	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
+		    .data_out = after, .data_size_out = sizeof(after), .repeat = 1);
+
+	if (flow < DATAGRAMS && below(2))
+		force_drop(object, packet, datagrams[flow].bytes - (bytes - ETHERNET));
+	if (bpf_prog_test_run_opts(fd, &how)) {
+		perror("BPF_PROG_TEST_RUN");
+		exit(2);
+	}
+	if (memcmp(packet, after, bytes))
+		fail("UDP changed", n, packet, after, bytes);
+	if (how.retval == 0xffffffff)
+		return;
+	if (how.retval != TC_ACT_SHOT || !dev->lambda || !dev->aqm || flow == DATAGRAMS)
+		fail("not let through", n, packet, after, bytes);
+	if (flow % 4 != QUIC && dev->aqm != DRWA_AQM_TUNNELS)
+		fail("a tunnel's packet was dropped", n, packet, after, bytes);
+	if (datagrams[flow].bytes <= UDP_FREE)
+		fail("a call's packet was dropped", n, packet, after, bytes);
+	dropped++;
+}
+
 static void run(int fd, int flows, u64 n, int way, u8 *packet, size_t bytes, bool on)
 {
 	u8 after[PACKET_MAX];
@@ -650,9 +795,22 @@ int main(int argc, char **argv)
 	for (n = 0; n < count; n++) {
 		if (!(n % 4096)) {
 			dev.lambda = below(4) ? 100 + below(901) : 0;
+			dev.aqm = below(DRWA_AQM_TUNNELS + 1);
+			/* A tunnel is known by its beginning. */
+			if (!(n % GENERATION)) {
+				dev.lambda = 125;
+				dev.aqm = DRWA_AQM_ON;
+				memset(datagrams, 0, sizeof(datagrams));
+				generation++;
+			}
+			dev.echo = below(2) ? ECHO_ID : 0;
 			bpf_map_update_elem(devs, &loopback, &dev, BPF_ANY);
 			if (!below(4))
 				away = 1 + below(256);
+		}
+		if (!away && !below(4)) {
+			run_other(object, fds[IN], n, packet, &dev);
+			continue;
 		}
 		bytes = next_packet(packet, &way);
 		if (away) {
@@ -669,8 +827,8 @@ int main(int argc, char **argv)
 			force_window(flows, &s.key);
 		run(fds[way], flows, n, way, packet, bytes, dev.lambda);
 	}
-	printf("%llu packets, %llu sent on connections that are governed, %llu windows lowered\n",
-	       (unsigned long long)count, (unsigned long long)governed_acks,
-	       (unsigned long long)rewritten);
+	printf("%llu packets, %llu sent on connections that are governed, %llu windows lowered, "
+	       "%llu dropped\n", (unsigned long long)count, (unsigned long long)governed_acks,
+	       (unsigned long long)rewritten, (unsigned long long)dropped);
 	return 0;
 }

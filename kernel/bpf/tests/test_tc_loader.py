@@ -107,6 +107,31 @@ bpf status --json
     assert {d["queue"] for d in devs.values()} == {7}
 
 
+def test_udp_is_held_where_asked_for(built: Path) -> None:
+    script = """\
+wwan wwan0
+wwan wwan1
+bpf attach --interface wwan0 --aqm on
+bpf attach --interface wwan1
+bpf set --interface wwan1 --aqm tunnels
+bpf status --json
+bpf status | grep -c 'aqm .*: 0 flows held, 0 packets dropped'
+bpf set --interface wwan0 --aqm off
+bpf attach --interface wwan1
+bpf status --json
+"""
+    lines = said(built, script).splitlines()
+    first, count, second = json.loads(lines[0]), lines[1], json.loads(lines[2])
+    how = {d["interface"]: d["aqm"] for d in first["interfaces"]}
+    assert how == {"wwan0": "on", "wwan1": "tunnels"}
+    nothing = {"flows": 0, "dropped": 0, "deaf": 0, "tunnels": 0}
+    assert all(d["udp"] == nothing and d["lambda"] == 1.25 for d in first["interfaces"])
+    assert count == "2"
+    # Neither λ nor an attach that does not say so changes it.
+    how = {d["interface"]: d["aqm"] for d in second["interfaces"]}
+    assert how == {"wwan0": "off", "wwan1": "tunnels"}
+
+
 def test_anothers_qdisc_stays(built: Path) -> None:
     script = """\
 wwan wwan0
@@ -256,6 +281,10 @@ def test_needs_root(built: Path) -> None:
         ("attach --interface wwan0 --queue -1", WRONG),
         ("attach --interface wwan0 --priority 0", WRONG),
         ("set --interface wwan0", WRONG),
+        ("attach --interface wwan0 --aqm yes", WRONG),
+        ("attach --interface wwan0 --aqm on --probe 192.0.2.1", WRONG),
+        ("watch --interface wwan0 --probe 192.0.2.1", WRONG),
+        ("watch --interface wwan0 --aqm on --probe example.org", WRONG),
         ("set --interface wwan0 --lambda 2", FAILED),
         ("status", FAILED),
         ("detach", FAILED),
@@ -431,6 +460,40 @@ print(count)
 "
 }
 """
+
+
+@pytest.mark.parametrize("probe", ["10.77.0.1", "fd77::1"])
+def test_echoes_while_udp_comes_alone(built: Path, probe: str) -> None:
+    """And none before; the answers tell a delay, which is none here."""
+    counter = "Icmp6InEchos" if ":" in probe else "IcmpInEchos"
+    script = f"""\
+{SERVER}
+ip addr add fd77::2/64 dev wwan0 nodad
+ip -n server addr add fd77::1/64 dev srv0 nodad
+"$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(filters wwan0) = 2 ]'
+echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
+sleep 0.6
+echoes
+began=$(date +%s)
+ip netns exec server python3 -c "
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('10.77.0.1', 443))
+for i in range(2000):
+    s.sendto(bytes([64 + 63 * (i < 9)]) + bytes(1199), ('10.77.0.2', 50000))
+    time.sleep(0.001)
+"
+echoes
+echo $(($(date +%s) - began))
+bpf status --json
+bpf detach
+"""
+    before, during, seconds, text = said(built, script).splitlines()
+    assert before == "0"
+    assert 3 <= int(during) <= 4 * (int(seconds) + 1)
+    (interface,) = json.loads(text)["interfaces"]
+    assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
 
 
 def test_counts_what_it_leaves_alone(built: Path) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds of the guest kernel, cached by everything that goes into them."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -654,7 +655,9 @@ def bpf() -> Path:
                 f"the BPF programs do not compile:\n{done.stderr.strip()}\n"
                 "kernel/lab/packages clang libbpf-dev libelf-dev installs what they need"
             )
-        new.rename(home)
+        # Another one may have made the same meanwhile.
+        with contextlib.suppress(OSError):
+            new.rename(home)
     return home
 
 

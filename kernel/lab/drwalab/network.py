@@ -275,15 +275,22 @@ def _programs(spec: RunSpec, verb: str, device: str, hundredths: int) -> str:
     words += [f"--interface {device} --lambda {number}"]
     if spec.behind_modem:
         words.append("--queue 1")
+    if spec.scheme.aqm:
+        words.append("--aqm on")
     return " ".join(words)
 
 
 def _attach(spec: RunSpec) -> list[str]:
     assert spec.lambda_hundredths is not None
-    return [
-        f"{_programs(spec, 'attach', device, spec.lambda_hundredths)} --object {BPF}/drwa.bpf.o"
-        for device in governed(spec)
-    ]
+    lines = []
+    for device in governed(spec):
+        for verb in ("attach", "watch") if spec.scheme.aqm else ("attach",):
+            words = [_programs(spec, verb, device, spec.lambda_hundredths)]
+            words.append(f"--object {BPF}/drwa.bpf.o")
+            if verb == "watch":
+                words.append(f"--probe {'fd00:1::2' if spec.ipv6 else '10.0.1.2'} >/dev/null &")
+            lines.append(" ".join(words))
+    return lines
 
 
 def governed(spec: RunSpec) -> list[str]:

@@ -503,7 +503,11 @@ def programs_counters(path: Path) -> dict[str, int]:
         return {}
     interfaces = json.loads(path.read_text())["interfaces"]
     names = {"sockets": "flows", "rounds": "rounds", "capped": "capped"}
-    return {key: sum(each[name] for each in interfaces) for key, name in names.items()}
+    counters = {key: sum(each[name] for each in interfaces) for key, name in names.items()}
+    if any(each["aqm"] != "off" for each in interfaces):
+        for name in ("flows", "dropped", "deaf", "tunnels"):
+            counters[f"udp_{name}"] = sum(each["udp"][name] for each in interfaces)
+    return counters
 
 
 def _rounds(path: Path, records: Records, start_us: int) -> dict[str, list[Any]] | None:

@@ -17,6 +17,7 @@ STATIC_MAX = 64 << 20
 DEFAULT_LAMBDA_HUNDREDTHS = {
     "drwa": 125,
     "drwa-tc": 125,
+    "drwa-aqm": 125,
     "drwa-module": 125,
     "drwa-hooks": 125,
     "drwa-classic": 300,
@@ -26,6 +27,7 @@ DEFAULT_LAMBDA_HUNDREDTHS = {
 DEFAULT_LIMITS = {
     "drwa": "android-13plus",
     "drwa-tc": "android-13plus",
+    "drwa-aqm": "android-13plus",
     "drwa-module": "android-13plus",
     "drwa-hooks": "android-13plus",
     "drwa-classic": "stock",
@@ -66,7 +68,12 @@ class Scheme:
     @property
     def bpf(self) -> bool:
         """The law as BPF programs at the phone's interfaces, on a kernel without the series."""
-        return self.name == "drwa-tc"
+        return self.name in ("drwa-tc", "drwa-aqm")
+
+    @property
+    def aqm(self) -> bool:
+        """These, and UDP held to a short queue by drops."""
+        return self.name == "drwa-aqm"
 
     @property
     def module(self) -> bool:
@@ -76,8 +83,9 @@ class Scheme:
     @property
     def flavour(self) -> str:
         """The kernel that it needs."""
-        flavours = {"drwa-tc": "bpf", "drwa-module": "module", "drwa-hooks": "vendor"}
-        return flavours.get(self.name, "drwa")
+        if self.bpf:
+            return "bpf"
+        return {"drwa-module": "module", "drwa-hooks": "vendor"}.get(self.name, "drwa")
 
     @property
     def classic(self) -> bool:

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* CoDel (RFC 8289) for flows without a receive window, at the far end of their queue
+ *
+ * A phone cannot offer QUIC a window, but it can lose a packet of it: the sender takes
+ * that for the base station's loss, and slows down. The packets that are lost have
+ * crossed the radio, so they are few: CoDel's law drops faster only for as long as the
+ * queue stays above the target.
+ *
+ * CoDel reads the delay of each packet as it leaves the queue. Here it comes from what
+ * crossed the same queue with a clock: TCP's timestamps, or an echo (drwa.h).
+ *
+ * Judged is a flow that brings more than 250 kb/s in the mean of 4 s: a call, a game or
+ * DNS never is, even if an outage's worth of it comes at once. What may be a tunnel is
+ * not judged: it has flows of others in it, and a loss there is anybody's.
+ *
+ * A sender that does not react to loss (BBR) only loses by it. Trials show: in four in a
+ * row, of two queues or half a second each, the queue did not fall by a quarter, and the
+ * flow brought more than one that reacts can. From there on it is left alone. If it
+ * brought less, the queue was no queue: the path became longer.
+ */
+#ifndef _DRWA_AQM_H
+#define _DRWA_AQM_H
+
+#include "drwa.h"
+
+/* Beside governed TCP, whose queue is 2 ms to a quarter of an RTT, 60 ms: less costs a
+ * sender with CUBIC its share of a link whose rate varies. Alone, the queue is all that
+ * keeps such a link full between two drops, so twice that. The interval is two targets
+ * in both, as an RTT is then the path's and a target's.
+ */
+#define DRWA_AQM_TARGET_US	61440u
+
+/* 250 kb/s in bytes per 2^20 us, and four seconds of it */
+#define DRWA_AQM_RATE		32768u
+#define DRWA_AQM_BURST		(4 * DRWA_AQM_RATE)
+
+/* RFC 8289, 4.2: one that comes back so soon goes on where it was. */
+#define DRWA_AQM_AGAIN		16
+
+/* A queue may rise for as long as a sender's start goes on, one trial, and where the link
+ * became slower.
+ */
+#define DRWA_AQM_TRIALS		4
+
+/* 1.5 segments of 1,200 bytes, times the square of 4: CUBIC has more than Reno, and an RTT
+ * may be four times the queue.
+ */
+#define DRWA_AQM_FRIENDLY	(1200 * 3 / 2 * 4 * 4)
+
+/* What a tunnel's handshake is, at most; data of QUIC that begins is padded to 1200. */
+#define DRWA_TUNNEL_HELLO	256
+
+/* As codel_Newton_step() in include/net/codel_impl.h: 1/sqrt(count), 16 bits of fraction */
+static u32 aqm_inverse_sqrt(u32 last, u32 count)
+{
+	u32 x = last << 16;
+	u64 square = (u64)x * x >> 32;
+	u64 value = (3ULL << 32) - count * square;
+
+	value >>= 2;
+	return (value * x >> 31) >> 16;
+}
+
+static u32 aqm_next(struct drwa_udp *u, u32 from_us, u32 interval_us)
+{
+	u->inverse_sqrt = aqm_inverse_sqrt(u->inverse_sqrt, u->count);
+	return from_us + ((u64)interval_us * u->inverse_sqrt >> 16);
+}
+
+/* Should a packet be dropped, with a queue of @q_us? */
+static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
+{
+	u32 interval_us = 2 * target_us, more;
+
+	if (q_us < target_us) {
+		u->above_us = 0;
+		u->dropping = 0;
+		return false;
+	}
+	if (!u->above_us)
+		u->above_us = (now_us + interval_us) | 1;
+	if ((s32)(now_us - u->above_us) < 0)
+		return false;
+	if (u->dropping) {
+		if ((s32)(now_us - u->next_us) < 0)
+			return false;
+		u->count++;
+		u->next_us = aqm_next(u, u->next_us, interval_us);
+		return true;
+	}
+	u->dropping = 1;
+	more = u->count - u->last_count;
+	if (more <= 1 || now_us - u->next_us >= DRWA_AQM_AGAIN * interval_us) {
+		more = 1;
+		u->inverse_sqrt = U16_MAX;
+	}
+	u->count = more;
+	u->last_count = more;
+	u->next_us = aqm_next(u, now_us, interval_us);
+	return true;
+}
+
+/* Does the flow bring more than a call, in the mean? */
+static bool aqm_is_bulk(struct drwa_udp *u, u32 now_us, u32 bytes)
+{
+	u32 elapsed_us = now_us - u->level_us;
+	u64 gone = (u64)elapsed_us * DRWA_AQM_RATE >> DRWA_SECOND_SHIFT;
+
+	u->level_us = now_us;
+	u->level = u->level - min_t(u64, gone, u->level) + bytes;
+	/* Some more than it takes, so that a round's end is none of a download's. */
+	u->level = min_t(u32, u->level, DRWA_AQM_BURST + DRWA_AQM_RATE / 4);
+	return u->level > DRWA_AQM_BURST;
+}
+
+/* What the trials of a row of drops showed */
+enum aqm_trial {
+	AQM_NOTHING,
+	AQM_DEAF,	/* the queue did not fall, and the flow brought too much */
+	AQM_IN_VAIN,	/* the queue did not fall, and it was not the flow's */
+};
+
+static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
+{
+	u->trial_us = now_us | 1;
+	u->trial_q_us = q_us;
+	u->least_q_us = q_us;
+	u->bytes = 0;
+	u->drops = 0;
+}
+
+/* Did it bring more than a sender that reacts could, with so many drops?
+ *
+ * The test of Floyd and Fall (ToN 7(4), 1999, 3.1): such a one has 1.22 segments in an RTT
+ * for each 1/sqrt(loss). The queue is the least that an RTT can be. Squared:
+ *
+ *	bytes * drops * (q / time)^2 > 1.5 * MSS * AQM_UNFRIENDLY^2
+ */
+static bool aqm_unfriendly(const struct drwa_udp *u, u32 passed_us)
+{
+	u32 part = div_u64((u64)u->least_q_us << 10, passed_us);
+	u64 product = (u64)u->bytes * u->drops;
+
+	part = min(part, 1U << 10);
+	return (min_t(u64, product, U32_MAX) * part * part >> 20) > DRWA_AQM_FRIENDLY;
+}
+
+/* A trial lasts two queues and half a second: by then, a sender has seen its first drop. */
+static enum aqm_trial aqm_try(struct drwa_udp *u, u32 now_us, u32 q_us, u32 bytes)
+{
+	u32 passed_us = now_us - u->trial_us, before_us;
+	enum aqm_trial trial;
+	bool loud;
+
+	if (!u->dropping || !u->trial_us) {
+		u->last_q_us = 0;
+		u->trials = 0;
+		u->loud = 0;
+		aqm_new_trial(u, now_us, q_us);
+		return AQM_NOTHING;
+	}
+	u->bytes += bytes;
+	u->least_q_us = min(u->least_q_us, q_us);
+	if (passed_us < DRWA_SECOND_US / 2 || passed_us / 2 < u->trial_q_us)
+		return AQM_NOTHING;
+	loud = aqm_unfriendly(u, passed_us);
+	before_us = max(u->trial_q_us, u->last_q_us);
+	if (u->least_q_us >= before_us - before_us / 4) {
+		u->trials++;
+		u->loud += loud;
+	} else {
+		u->trials = 0;
+		u->loud = 0;
+	}
+	u->last_q_us = u->least_q_us;
+	aqm_new_trial(u, now_us, q_us);
+	if (u->trials < DRWA_AQM_TRIALS)
+		return AQM_NOTHING;
+	trial = !u->loud ? AQM_IN_VAIN : u->loud == DRWA_AQM_TRIALS ? AQM_DEAF : AQM_NOTHING;
+	u->trials = 0;
+	u->loud = 0;
+	return trial;
+}
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* drwa_aqm.h, one packet a line
+ *
+ * aqm_steps < STEPS: each line has the time in us, the queueing delay in us, the target in
+ * us and the packet's bytes. Of each packet: 1 if the flow is bulk, 1 if it is dropped, and
+ * the trial's verdict, as enum aqm_trial has it. As the programs do, judges bulk alone.
+ */
+#include <stdio.h>
+
+#include <linux/bitops.h>
+#include <linux/compiler.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+typedef u8 __u8;
+typedef u16 __u16;
+#include "drwa_aqm.h"
+
+int main(void)
+{
+	static struct drwa_udp u;
+	u32 now_us, q_us, target_us, bytes;
+
+	while (scanf("%u %u %u %u", &now_us, &q_us, &target_us, &bytes) == 4) {
+		enum aqm_trial trial = AQM_NOTHING;
+		bool drop = false, bulk = aqm_is_bulk(&u, now_us, bytes);
+
+		if (bulk) {
+			trial = aqm_try(&u, now_us, q_us, bytes);
+			drop = aqm_codel(&u, now_us, q_us, target_us);
+			u.drops += drop;
+		}
+		printf("%d %d %d\n", bulk, drop, trial);
+	}
+	return 0;
+}

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Drops of UDP: CoDel's, of what brings more than a call, until it has shown that it is deaf."""
+
+import math
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+BPF = Path(__file__).resolve().parents[1]
+KERNEL = BPF.parent
+
+MS, SECOND = 1000, 1_000_000
+TARGET_US = 61_440
+RATE_BPS = 250_000
+NOTHING, DEAF, IN_VAIN = range(3)
+
+# Time, queueing delay, target, in us; bytes
+Step = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Judged:
+    bulk: bool
+    drop: bool
+    trial: int
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Step]], list[Judged]]:
+    binary = tmp_path_factory.mktemp("aqm") / "aqm_steps"
+    folders = (KERNEL / "tests/include", BPF, KERNEL / "src/include")
+    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *(f"-I{each}" for each in folders)]
+    command += ["-o", str(binary), str(Path(__file__).with_name("aqm_steps.c"))]
+    subprocess.run(command, check=True)
+
+    def run(given_steps: list[Step]) -> list[Judged]:
+        text = "".join("%u %u %u %u\n" % (t % 2**32, *rest) for t, *rest in given_steps)
+        done = subprocess.run([binary], input=text, capture_output=True, text=True, check=True)
+        rows = [line.split() for line in done.stdout.splitlines()]
+        assert len(rows) == len(given_steps)
+        return [Judged(bulk == "1", drop == "1", int(trial)) for bulk, drop, trial in rows]
+
+    return run
+
+
+def download(
+    mbps: float, seconds: float, q_us: Callable[[int], int], start_us: int = SECOND
+) -> list[Step]:
+    """Packets of 1228 bytes at a rate, and the delay of each by its time."""
+    gap = 1228 * 8 / mbps
+    times = [start_us + int(i * gap) for i in range(int(seconds * SECOND / gap))]
+    return [(t, q_us(t - start_us), TARGET_US, 1228) for t in times]
+
+
+def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
+    """RFC 8289, 5, of the packets that are judged; its square root is none of Newton's."""
+    drops = []
+    first_above = next_drop = None
+    dropping, count, last_count = False, 0, 0
+    for (now, q, target, _), each in zip(given_steps, judged, strict=True):
+        drop = False
+        if each.bulk:
+            ok = False
+            if q < target:
+                first_above = None
+            elif first_above is None:
+                first_above = now + 2 * target
+            else:
+                ok = now >= first_above
+            if dropping and not ok:
+                dropping = False
+            elif dropping and now >= next_drop:
+                drop = True
+                count += 1
+                next_drop += 2 * target / math.sqrt(count)
+            elif ok and not dropping:
+                drop = dropping = True
+                delta = count - last_count
+                soon = next_drop is not None and now - next_drop < 16 * 2 * target
+                count = delta if delta > 1 and soon else 1
+                last_count = count
+                next_drop = now + 2 * target / math.sqrt(count)
+        drops.append(drop)
+    return drops
+
+
+@pytest.mark.parametrize("q_ms", [70, 200, 1000])
+def test_a_queue_that_stays_is_codels(steps, q_ms: int) -> None:
+    """As many drops as RFC 8289 has, within the 2 % that 16 bits of fraction cost."""
+    given_steps = download(8, 6, lambda t: q_ms * MS)
+    judged = steps(given_steps)
+    drops = sum(each.drop for each in judged)
+    expected = sum(codel(given_steps, judged))
+    assert expected > 50
+    assert abs(drops - expected) <= max(2, expected // 50), (drops, expected)
+
+
+@given(
+    turns=st.lists(
+        st.tuples(st.integers(50, 1500), st.sampled_from([0, 30, 59, 65, 120, 400])),
+        min_size=1,
+        max_size=20,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_queues_that_come_and_go_are_codels(steps, turns: list[tuple[int, int]]) -> None:
+    given_steps: list[Step] = []
+    at = SECOND
+    for length_ms, q_ms in turns:
+        given_steps += download(6, length_ms / 1000, lambda t, q=q_ms: q * MS, at)
+        at += length_ms * MS
+    judged = steps(given_steps)
+    drops = sum(each.drop for each in judged)
+    expected = sum(codel(given_steps, judged))
+    # Where a count becomes less, Newton's step, as in Linux, is some drops behind.
+    assert abs(drops - expected) <= 2 + expected // 10 + 3 * len(turns), (drops, expected)
+
+
+def test_none_is_dropped_below_the_target(steps) -> None:
+    judged = steps(download(20, 5, lambda t: TARGET_US - 1))
+    assert any(each.bulk for each in judged)
+    assert not any(each.drop for each in judged)
+
+
+def test_the_first_one_is_after_an_interval(steps) -> None:
+    given_steps = download(20, 3, lambda t: 0 if t < SECOND else 90 * MS)
+    judged = steps(given_steps)
+    first = next(step[0] for step, each in zip(given_steps, judged, strict=True) if each.drop)
+    assert 2 * TARGET_US <= first - 2 * SECOND <= 2 * TARGET_US + 2 * MS
+
+
+@given(
+    kbps=st.integers(1, 250),
+    bytes_=st.integers(40, 1400),
+    outages=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 3500)), max_size=4),
+    start=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_call_is_never_judged(steps, kbps, bytes_, outages, start) -> None:
+    """Nor a game; nor if all that an outage of up to 3.5 s has kept comes at once."""
+    gap = bytes_ * 8 / kbps * 1000
+    times = [int(i * gap) for i in range(min(4000, int(30 * SECOND / gap)))]
+    for at, length_ms in outages:
+        began, ended = at * SECOND, at * SECOND + length_ms * MS
+        times = [max(t, ended) if began <= t < ended else t for t in times]
+        times.sort()
+    # Two outages one after the other are one to what waits.
+    if len(outages) > 1:
+        outages.sort()
+        if any(b[0] - a[0] < 8 for a, b in zip(outages, outages[1:], strict=False)):
+            return
+    judged = steps([(start + t, 10 * SECOND, TARGET_US, bytes_) for t in times])
+    assert not any(each.bulk or each.drop for each in judged)
+
+
+@pytest.mark.parametrize("mbps", [0.5, 2.0, 50.0])
+def test_a_download_is_judged(steps, mbps: float) -> None:
+    """After four seconds of 250 kb/s more than that, and no more than twice that time."""
+    given_steps = download(mbps, 20, lambda t: 0)
+    judged = steps(given_steps)
+    first = next(step[0] for step, each in zip(given_steps, judged, strict=True) if each.bulk)
+    excess_s = 4 * RATE_BPS / (mbps * 1e6 - RATE_BPS)
+    assert 0.9 * excess_s <= (first - SECOND) / SECOND <= 1.3 * excess_s
+    assert all(each.bulk for each in judged[-100:])
+
+
+def test_a_call_after_a_download_is_a_call_again(steps) -> None:
+    given_steps = download(20, 3, lambda t: 200 * MS)
+    given_steps += download(0.2, 5, lambda t: 200 * MS, 4 * SECOND)
+    judged = steps(given_steps)
+    late = [e for s, e in zip(given_steps, judged, strict=True) if s[0] > 6 * SECOND]
+    assert late
+    assert not any(each.drop for each in late)
+
+
+def test_who_does_not_react_is_found(steps) -> None:
+    judged = steps(download(8, 8, lambda t: 150 * MS))
+    assert [each.trial for each in judged].count(DEAF) >= 1
+    first = next(i for i, each in enumerate(judged) if each.trial == DEAF)
+    assert sum(each.drop for each in judged[:first]) < 100
+    assert IN_VAIN not in {each.trial for each in judged}
+
+
+@pytest.mark.parametrize("start_ms", [300, 1000, 4000])
+def test_who_reacts_is_not(steps, start_ms: int) -> None:
+    """A start that overshoots for an RTT, then a queue that goes as the sender's window does."""
+
+    def q_us(t: int) -> int:
+        if t < start_ms * MS:
+            return t
+        ends, q = 2 * start_ms, start_ms
+        while t >= ends * MS and q > 40:
+            q = max(40, q * 7 // 10)
+            ends += q + 50
+        return q * MS
+
+    judged = steps(download(8, 60, q_us))
+    assert {each.trial for each in judged} == {NOTHING}
+
+
+def test_a_path_that_became_longer_is_found(steps) -> None:
+    """The flow falls to nothing, by three tenths an RTT, and the delay stays."""
+    given_steps = download(10, 3, lambda t: 20 * MS)
+    at, rate = 4 * SECOND, 10.0
+    while rate > 0.4:
+        given_steps += download(rate, 0.17, lambda t: 140 * MS, at)
+        at += 170 * MS
+        rate *= 0.7
+    given_steps += download(0.3, 6, lambda t: 140 * MS, at)
+    trials = [each.trial for each in steps(given_steps)]
+    assert IN_VAIN in trials
+    assert DEAF not in trials
+
+
+def test_the_clock_may_wrap(steps) -> None:
+    there = steps(download(8, 6, lambda t: 100 * MS))
+    beyond = steps(download(8, 6, lambda t: 100 * MS, 2**32 - 2 * SECOND))
+    # The first packet differs: the clock began at 0.
+    assert [e.drop for e in there[500:]] == [e.drop for e in beyond[500:]]

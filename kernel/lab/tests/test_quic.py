@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""UDP that is held to a short queue, alone and beside a governed download: scheme drwa-aqm."""
+
+from typing import Any
+
+import pytest
+
+from conftest import Run
+
+pytestmark = pytest.mark.guest
+
+STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "buffer": "3MB", "duration": "40s"}
+BESIDE = STEADY | {"flows": 1, "neighbour": ["quic:5s"]}
+ALONE = STEADY | {"flows": 0, "neighbour": ["quic"]}
+HANDOVER = {"rate": "20mbit", "base_rtt": "30ms", "event": ["15s base-rtt=150ms"]}
+
+
+def total_mbps(result: dict[str, Any]) -> float:
+    theirs = sum(each["goodput_mbps"] for each in result["neighbours"])
+    return float((result["goodput_mbps"] or 0) + theirs)
+
+
+def test_beside_a_download(run: Run) -> None:
+    """The queue is CoDel's, and both have their share; without it, it is the buffer's."""
+    held, left = run("drwa-aqm", **BESIDE), run("drwa-tc", **BESIDE)
+    assert left["rtt_ms"]["p95"] > 1000
+    assert held["rtt_ms"]["p95"] < 150
+    assert 0.8 < held["fair_share"] < 1.25
+    assert total_mbps(held) > 0.97 * total_mbps(run("stock", **BESIDE))
+    counters = held["counters"]
+    assert counters["udp_flows"] == 1
+    assert 20 < counters["udp_dropped"] < 100
+    assert counters["udp_deaf"] == counters["udp_tunnels"] == 0
+    assert held["queue_drops"] == 0
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_alone(run: Run, ipv6: bool) -> None:
+    """Echoes tell the delay."""
+    held, left = (run(scheme, **ALONE, ipv6=ipv6) for scheme in ("drwa-aqm", "stock"))
+    assert total_mbps(held) > 0.95 * total_mbps(left)
+    assert held["rtt_ms"]["p95"] < 0.25 * left["rtt_ms"]["p95"]
+    assert held["counters"]["udp_dropped"] > 10
+
+
+@pytest.mark.parametrize("flows", [0, 1])
+def test_a_longer_path(run: Run, flows: int) -> None:
+    """Its RTT does not pass for a queue for long: both have a part of the last ten seconds."""
+    result = run("drwa-aqm", **ALONE | HANDOVER | {"flows": flows, "duration": "60s"})
+    (theirs,) = result["series"]["neighbour_goodput_mbps"]
+    last = theirs[-len(theirs) // 6 :]
+    assert sum(last) / len(last) > (19 if not flows else 6)
+
+
+def test_downloads_over_tcp_are_the_same(run: Run) -> None:
+    """Where no UDP comes but probes."""
+    results = [run(each, **STEADY, flows=2) for each in ("drwa-aqm", "drwa-tc")]
+    assert results[0]["series"] == results[1]["series"]
+    assert results[0]["rtt_ms"] == results[1]["rtt_ms"]
+    assert results[0]["counters"]["udp_flows"] == 0
