@@ -70,7 +70,8 @@ class Place:
     forms: tuple[Form, ...]
     times: tuple[int, ...] = (1,)  # how often it may be found; of an optional 0, never
     optional: bool = False
-    when: str = ""  # "FILE: TEXT" that the tree has to have, or "!FILE: TEXT" that it must lack
+    # Of each "FILE: TEXT", what the tree has to have, and of "!FILE: TEXT" what it must lack.
+    when: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.file}: {self.what}"
@@ -546,7 +547,7 @@ def source(path: str, text: str) -> Source:
 
 def wanted(place: Place, read: Reader) -> bool:
     """Whether the tree is one that needs this place."""
-    return not place.when or holds(place.when, read)
+    return all(holds(condition, read) for condition in place.when)
 
 
 def holds(condition: str, read: Reader) -> bool:
@@ -639,7 +640,7 @@ def _read_place(entry: dict[str, Any]) -> Place:
         tuple(forms),
         tuple(times) if isinstance(times, list) else (times,),
         entry.get("optional", False),
-        entry.get("when", ""),
+        tuple(_listed(entry.get("when", []))),
     )
 
 

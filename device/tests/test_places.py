@@ -187,8 +187,13 @@ def test_a_tree_is_asked_and_not_its_version() -> None:
         ("!a.c: int second;", True),
         ("b.c: int first;", False),
         ("!b.c: int first;", True),
+        # All of several
+        ('!b.c: int first;", "a.c: int first;', True),
+        ('!b.c: int first;", "a.c: int second;', False),
+        ('a.c: int second;", "!b.c: int first;', False),
     ):
-        assert wanted(place(f'{there}"{when}"'), files.get) == answer
+        conditions = f'["{when}"]' if ", " in when else f'"{when}"'
+        assert wanted(place(f"{there}{conditions}"), files.get) == answer
 
 
 @pytest.mark.parametrize(
