@@ -3,8 +3,19 @@
  *
  * The system server attaches them, as it does those of 464xlat. No program has to load: a
  * kernel that refuses one leaves DRWA idle.
+ *
+ * All loaders pin them in one place. Until Android 16 QPR1 it is what the loader has for
+ * the object, and an object that names one ends the boot. Since 16 QPR2 the object has to.
  */
 #include <linux/types.h>
+
+/* What the releases' headers ask for: the first loader that takes the object, that of
+ * Android 13, in the words of 15 to 16 QPR2 and of 17; and how the pins' names begin.
+ */
+#define BPFLOADER_MIN_VER	BPFLOADER_MAINLINE_T_VERSION
+#define NETBPFLOAD_MINAPI_VER	NETBPFLOAD_T_VER
+#define BPF_OBJ_NAME		"drwa"
+#define DEFAULT_BPF_PIN_SUBDIR	"net_shared"
 #include <bpf_helpers.h>
 
 /* Of these, each release's header has others. */
@@ -31,9 +42,24 @@ DRWA_HELPER(long, l4_csum_replace, void *skb, u32 offset, u64 from, u64 to, u64 
 #define bpf_ntohs(x)	__builtin_bswap16(x)
 #define bpf_ntohl(x)	__builtin_bswap32(x)
 
-/* The system server writes all but the connections. The macros of the releases differ in
- * their arguments, the structure does not.
- */
+/* The system server writes all but the connections. */
+#ifdef BPF_PROG_TYPE_schedcls	/* The header of Android 16 QPR2 and later. */
+
+#define DRWA_MAP(name, kind, id, what, entries)				\
+	DEFINE_BPF_MAP_GRW(name, kind, id, what, entries, AID_SYSTEM)
+
+/* libbpf, by which that loader takes the others, knows no optional program: the object is. */
+#define DRWA_PROG(name)								\
+	DEFINE_BPF_PROG_KVER(schedcls, name ## _drwa, , AID_SYSTEM, 4_14)
+
+#else
+
+/* Android 14 has no such name. */
+#ifndef BPFLOADER_MAINLINE_T_VERSION
+#define BPFLOADER_MAINLINE_T_VERSION	BPFLOADER_T_VERSION
+#endif
+
+/* The macro of 14, in which that is no number yet, takes no array that is written. */
 #define DRWA_MAP(name, kind, id, what, entries)				\
 	const struct bpf_map_def SECTION("maps") name = {		\
 		.type = BPF_MAP_TYPE_ ## kind,				\
@@ -51,9 +77,9 @@ DRWA_HELPER(long, l4_csum_replace, void *skb, u32 offset, u64 from, u64 to, u64 
 	BPF_ANNOTATE_KV_PAIR(name, id, what)
 
 #define DRWA_PROG(name)								\
-	DEFINE_BPF_PROG_EXT("schedcls/" #name "/drwa", AID_ROOT, AID_SYSTEM,	\
-			    drwa_ ## name, KVER_4_14, KVER_INF,			\
-			    BPFLOADER_MIN_VER, BPFLOADER_MAX_VER, OPTIONAL, "",	\
-			    "", LOAD_ON_ENG, LOAD_ON_USER, LOAD_ON_USERDEBUG)
+	DEFINE_OPTIONAL_BPF_PROG_KVER("schedcls/" #name "_drwa", AID_ROOT,	\
+				      AID_SYSTEM, drwa_ ## name, KVER_4_14)
+
+#endif
 
 #include "drwa.bpf.c"
