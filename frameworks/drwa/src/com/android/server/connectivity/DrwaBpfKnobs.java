@@ -36,6 +36,7 @@ import com.android.net.module.util.BpfMap;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
 import com.android.net.module.util.TcUtils;
+import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
@@ -81,6 +82,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     /** ETH_P_ALL */
     @VisibleForTesting static final short ALL_PROTOCOLS = 3;
+
+    /** Who knows more: the module's loader goes on without the programs, and logs why. */
+    @VisibleForTesting
+    static final String NOT_LOADED = "; for why, see NetBpfLoad in the log of this boot";
 
     private static final int ETHER_HEADER_BYTES = 14;
 
@@ -348,6 +353,13 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         }
 
         /**
+         * @return whether the module's loader has pinned it
+         */
+        boolean hasProgram(boolean ingress) {
+            return new File(programPath(ingress)).exists();
+        }
+
+        /**
          * @return 0 if there is no such interface
          */
         int getIndex(@NonNull String iface) {
@@ -432,8 +444,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     /**
-     * @throws UnsupportedOperationException with the reason, if the maps are not there or may not
-     *     be used
+     * @throws UnsupportedOperationException with the reason, if the maps or the programs are not
+     *     there or may not be used
      */
     DrwaBpfKnobs(@NonNull Dependencies deps, @NonNull DrwaWriteLog log)
             throws UnsupportedOperationException {
@@ -447,8 +459,15 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             map = COUNTS;
             mCounts = deps.openCounts();
         } catch (ErrnoException e) {
+            final String hint = e.errno == ENOENT ? NOT_LOADED : "";
             throw new UnsupportedOperationException(
-                    "cannot use " + mapPath(map) + ": " + e.getMessage(), e);
+                    "cannot use " + mapPath(map) + ": " + e.getMessage() + hint, e);
+        }
+        // A kernel may have refused what uses the maps.
+        for (boolean ingress : new boolean[] {true, false}) {
+            if (deps.hasProgram(ingress)) continue;
+            throw new UnsupportedOperationException(
+                    "cannot use " + programPath(ingress) + ": not there" + NOT_LOADED);
         }
     }
 

@@ -283,6 +283,27 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     // What only the maps have
 
     @Test
+    public void dumpTellsThatNothingWasLoaded() {
+        mBpf.problem = new ErrnoException("nativeBpfFdGet", OsConstants.ENOENT);
+        start();
+        final String reason = "cannot use /sys/fs/bpf/net_shared/map_drwa_drwa_devs: ";
+        assertTrue(dump(), dump().contains("\nNo BPF: " + reason));
+        assertTrue(dump(), dump().contains(DrwaBpfKnobs.NOT_LOADED + "\n"));
+        assertDumped("Knobs: none, so λ stays off");
+    }
+
+    @Test
+    public void dumpTellsWhichProgramTheKernelHasRefused() {
+        mBpf.hasEgress = false;
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(Set.of(), keys());
+        final String path = "/sys/fs/bpf/net_shared/prog_drwa_schedcls_egress_drwa";
+        assertDumped("No BPF: cannot use " + path + ": not there" + DrwaBpfKnobs.NOT_LOADED);
+        assertDumped("Knobs: none, so λ stays off");
+    }
+
+    @Test
     public void dumpTellsWhatGoverns() {
         start();
         assertDumped("This kernel has no tcp_drwa_lambda");
@@ -669,6 +690,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertThrows(ErrnoException.class, deps::openDevs);
         assertThrows(ErrnoException.class, deps::openQueues);
         assertThrows(ErrnoException.class, deps::openCounts);
+        assertFalse(deps.hasProgram(true));
+        assertFalse(deps.hasProgram(false));
         final UnsupportedOperationException thrown =
                 assertThrows(
                         UnsupportedOperationException.class,

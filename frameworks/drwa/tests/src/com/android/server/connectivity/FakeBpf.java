@@ -13,6 +13,9 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     /** Null if the maps can be opened. */
     public ErrnoException problem;
 
+    /** That of egress is there, too, unless the kernel has refused it. */
+    public boolean hasEgress = true;
+
     public final FakeBpfMap<DrwaBpfKnobs.Queue> queues =
             new FakeBpfMap<>(DrwaBpfKnobs.Queue.class, DrwaBpfKnobs.PLACES, new Unobserved<>());
 
@@ -59,6 +62,11 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     @Override
     IBpfMap<Struct.S32, DrwaBpfKnobs.Counts> openCounts() {
         return counts;
+    }
+
+    @Override
+    boolean hasProgram(boolean ingress) {
+        return ingress || hasEgress;
     }
 
     @Override
