@@ -269,6 +269,8 @@ def _run(options: argparse.Namespace, report: Report) -> int:
             report.say(text)
         opened = [(project, open_repository(project.folder)) for project in trees.projects]
         opened = [(_settle(trees, *each, Path(name), options, report), each[1]) for each in opened]
+        if options.command in ("check", "apply", "patches"):
+            opened = [each for each in opened if not _left_out(each[0], report)]
         if options.command == "status":
             return _status(opened, report)
         if options.command == "patches":
@@ -300,6 +302,11 @@ def _say_choice(trees: Trees, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
             report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
+    if trees.android and trees.nearest:
+        report.say(
+            f"Android {trees.android.name}: nobody has tried the series there; that of "
+            f"{trees.nearest} is the nearest, and goes in if all its places are there"
+        )
     if trees.kernel and all(project.name != KERNEL_PROJECT for project in trees.projects):
         report.say(f"kernel {trees.kernel.name}: left out: {TOO_OLD}")
     report.content["missing"] = list(trees.missing)
@@ -331,6 +338,14 @@ def _settle(
         kernel=content,
     )
     return settled
+
+
+def _left_out(project: Project, report: Report) -> bool:
+    """Whether nobody has tried the project's series on such a tree, and it has no place there."""
+    if not project.untried or not project.refusals:
+        return False
+    report.say(f"{project.folder}: left out: no place for {'; '.join(project.refusals)}")
+    return True
 
 
 def _plan(

@@ -156,8 +156,9 @@ def _graph(trees: Trees, makefiles: dict[str, list[str]], progress: Progress) ->
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
         try:
             reader = compile_reader(trees.aosp_folder, Path(name))
+            release = trees.nearest or trees.android.name
             result = graph.examine(
-                trees.aosp_folder, trees.android.name, trees.projects, makefiles, reader, progress
+                trees.aosp_folder, release, trees.projects, makefiles, reader, progress
             )
         except ReaderError as error:
             yield Finding(UNKNOWN, "the build graph is not checked", str(error))

@@ -19,6 +19,7 @@ HOSTS = ("A", "B")
 # The versions that INetd was frozen at, by the Android that came with them; 14 had 13 before QPR3.
 INETD_VERSIONS = {13: "14", 14: "14", 15: "15", 17: "16"}
 BEFORE = "13 or older"
+NEWER = "newer than all known"
 OLDEST_KERNEL = (5, 4)
 TOO_OLD = "the series needs Linux 5.4 or newer; --aosp works without --kernel"
 
@@ -53,6 +54,7 @@ class Project:
     prefix: str = ""  # where in the git tree a kernel is, with a slash at its end
     notes: tuple[str, ...] = ()  # where the series went, and what was left out
     refusals: tuple[str, ...] = ()  # the places that the tree lacks
+    untried: bool = False  # the rest goes without it where it has no place
 
     @property
     def described(self) -> tuple[Path, Path]:
@@ -71,6 +73,7 @@ class Trees:
     needed: tuple[str, ...]  # those of them that the host is made of
     aosp_folder: Path | None
     kernel_folder: Path | None
+    nearest: str = ""  # the release whose series a release gets that has none
 
 
 def releases() -> dict[str, Any]:
@@ -86,7 +89,7 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     projects: list[Project] = []
     missing: list[str] = []
     needed: list[str] = []
-    release = line = None
+    release = line = nearest = None
     if aosp is not None:
         if not aosp.is_dir():
             raise UsageError(f"{aosp}: no such folder: name the root of an AOSP tree")
@@ -95,20 +98,23 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
             known = ", ".join(table["releases"])
             raise UsageError(f"--android {android}: name a release by its number, as {known}")
         release = _chosen(aosp, android) if android else detect_android(aosp)
-        if release.name not in table["releases"]:
+        nearest = _nearest(release.name, list(table["releases"]))
+        if nearest is None:
             known = ", ".join(table["releases"])
             raise UnsupportedError(
                 f"{aosp} is Android {release.name} ({release.why}); there are patches for {known}"
             )
-        for name in table["releases"][release.name]:
+        for name in table["releases"][nearest]:
             description = table["projects"][name]
             if description.get("host", host) != host:
                 continue
             folder = aosp / description["path"]
             if folder.exists():
-                entries = table["releases"][release.name][name].get("trees", ())
-                kinds = tuple(Kind(**entry) for entry in entries)
-                projects.append(Project(name, folder, f"{name}/{release.name}", kinds=kinds))
+                entry = table["releases"][nearest][name]
+                kinds = tuple(Kind(**kind) for kind in entry.get("trees", ()))
+                untried = entry.get("untried", False)
+                made = Project(name, folder, f"{name}/{nearest}", kinds=kinds, untried=untried)
+                projects.append(made)
             else:
                 missing.append(description["path"])
                 needed += [description["path"]] if "host" in description else []
@@ -123,7 +129,17 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
             projects.append(Project(KERNEL_PROJECT, top, KERNEL_PROJECT, prefix=prefix))
         elif not projects:
             raise UnsupportedError(f"{kernel} is Linux {line.name} ({line.why}): {TOO_OLD}")
-    return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel)
+    other = nearest if release and nearest and nearest != release.name else ""
+    return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel, other)
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    """The release whose series a tree gets; None if it is older than all that there is one for."""
+    if name in known:
+        return name
+    newest = max(known, key=int)
+    newer = name == NEWER or (name.isdecimal() and int(name) > int(newest))
+    return newest if newer else None
 
 
 def described_in(name: str) -> tuple[Path, Path]:
@@ -191,8 +207,9 @@ def _chosen(aosp: Path, android: str) -> Choice:
 
 
 def _of_level(level: str, where: str) -> Choice:
-    names = {str(known): release for release, known in releases()["api_levels"].items()}
-    return Choice(names.get(level, "of another API level"), f"{where} says API level {level}")
+    names = {known: release for release, known in releases()["api_levels"].items()}
+    unknown = NEWER if int(level) > max(names) else "of another API level"
+    return Choice(names.get(int(level), unknown), f"{where} says API level {level}")
 
 
 def _of_build(aosp: Path) -> Choice | None:
@@ -227,9 +244,13 @@ def _of_api(aosp: Path) -> Choice | None:
 
 def _of_module(aosp: Path) -> Choice | None:
     module = aosp / "packages/modules/Connectivity"
+    # Since Android 16: year, quarter and API level, by which the module's loader tells releases.
+    rc = "bpf/loader/netbpfload.rc"
+    if level := _search(module / rc, r"^# 20\d\d [1-4] (\d+) "):
+        return _of_level(level, f"packages/modules/Connectivity/{rc}")
     versions = module.glob("staticlibs/netd/aidl_api/netd_aidl_interface/[0-9]*")
     if version := max((int(path.name) for path in versions), default=0):
-        unknown = BEFORE if version < min(INETD_VERSIONS) else "of another release"
+        unknown = BEFORE if version < min(INETD_VERSIONS) else NEWER
         return Choice(INETD_VERSIONS.get(version, unknown), f"its INetd is version {version}")
     # Android 14 QPR2 moved frameworks/libs/net into that project.
     if (module / "common").is_dir():

@@ -35,6 +35,7 @@ from small_trees import (
 )
 
 from drwatool import git as plumbing
+from drwatool.trees import detect_android
 
 template = small_trees.template
 world = small_trees.world
@@ -1007,8 +1008,14 @@ def test_kleaf_checkout(world: World) -> None:
         (
             "packages/modules/Connectivity/staticlibs/netd/aidl_api/netd_aidl_interface/99/x",
             "",
-            "of another release",
+            "newer than all known",
         ),
+        (
+            "packages/modules/Connectivity/bpf/loader/netbpfload.rc",
+            "# 2026 2 36 1 0 # Android 16 QPR2\n\n# 2025 2 35 0 0 # an earlier one\n",
+            "16",
+        ),
+        ("build/make/core/version_defaults.mk", "  PLATFORM_SDK_VERSION := 38\n", "newer than all"),
         (f"packages/modules/Connectivity/{SERVICE}", "", "13 or older"),
         ("frameworks/libs/net/common/netd/aidl_api/netd_aidl_interface/9/x", "", "13 or older"),
     ],
@@ -1016,20 +1023,61 @@ def test_kleaf_checkout(world: World) -> None:
 def test_android_release(world: World, tmp_path: Path, name: str, text: str, release: str) -> None:
     write(tmp_path / "aosp" / name, text)
     done = world.run("check", "--aosp", str(tmp_path / "aosp"), "--json")
-    # Either there are no projects, or no series for that release.
-    assert done.code in (2, 77)
-    if release != "15":
-        assert done.code == 77 or release in ("14", "16")
+    if release in ("14", "13 or older"):  # There is no series for those.
+        assert done.code == 77
         assert f"is Android {release}" in done.report["error"]
     else:
-        assert done.report["error"].endswith("name the root of a tree")
+        assert done.code == 2
+        assert re.search(r"name the root of a tree$|is no git tree", done.report["error"])
+    assert detect_android(tmp_path / "aosp").name.startswith(release)
+
+
+@pytest.mark.parametrize("android", [None, "17"])
+def test_a_newer_release_gets_the_nearest_series(world: World, android: str | None) -> None:
+    if android is None:
+        build = world.top / BASE / "core/java/android/os/Build.java"
+        build.write_text("public static final int LATER = 39;\n")
+        commit(world.top / BASE, "Later")
+    else:
+        (world.top / BASE / "core/java/android/os/Build.java").unlink()
+        commit(world.top / BASE, "No level")
+    before = world.snapshot()
+    options = ["--android", android] if android else []
+    done = world.drwa("apply", *options)
+    assert done.code == 0, done.err
+    name = android or "newer than all known"
+    assert f"Android {name}: nobody has tried the series there; that of 15 is the" in done.out
+    assert world.drwa("status", *options, "--json").report["projects"][0]["applied"] == "fully"
+    assert world.drwa("revert", *options).code == 0
+    assert world.snapshot() == before
+
+
+def test_what_nobody_has_tried_holds_up_nothing(world: World) -> None:
+    """Where its place is, it goes in like others."""
+    table = world.series("frameworks/releases.toml")
+    head = "15.frameworks_base]"
+    table.write_text(table.read_text().replace(head, f"{head}\nuntried = true"))
+    assert world.drwa("apply").code == 0
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    carrier = world.top / BASE / CARRIER
+    carrier.write_text(carrier.read_text().replace("key(30);", "key(31);"))
+    commit(world.top / BASE, "Another key")
+    before = world.snapshot()
+    done = world.drwa("apply")
+    assert done.code == 0, done.err
+    words = f"left out: no place for {CARRIER}: the keys: not found: after `key(30);`"
+    assert f"{world.top / BASE}: {words}" in done.out
+    assert states(world) == ["fully", "none", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+    table.write_text(table.read_text().replace("untried = true", ""))
+    assert world.drwa("apply").code == 1
 
 
 def test_lunched_release_counts(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from drwatool.trees import detect_android
-
     folder = tmp_path / "build/release"
     flag = "RELEASE_PLATFORM_SDK_VERSION"
     write(folder / "build_config/ap2a.scl", f'value("{flag}", "34"),\n')
