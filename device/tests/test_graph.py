@@ -600,11 +600,11 @@ def test_what_a_patch_adds(
 
 
 def test_a_release_that_lacks_a_module(reader: Reader, tree: Path) -> None:
-    """netd has no series there, so that nobody looked."""
+    """Nobody has looked there."""
     text = LICENSED + 'cc_library { name: "a", shared_libs: ["libgmock"] }'
     write(tree, {f"{PLACE}/Android.bp": text})
-    (problem,) = examine(reader, tree, "16").problems
-    assert "libgmock, which Android 16 is not known to have" in problem.what
+    problem = graph.examine(tree, "18", (), {}, reader).problems[-1]
+    assert "libgmock, which Android 18 is not known to have" in problem.what
 
 
 def test_syntax_that_the_parser_is_too_old_for(reader: Reader, tree: Path) -> None:

@@ -19,6 +19,7 @@ check_aosp = load("check-aosp")
 
 from drwatool import trees  # noqa: E402
 from drwatool.described import Step, read_series, sources_of  # noqa: E402
+from drwatool.places import put, take  # noqa: E402
 
 
 def steps_of(project: str) -> list[Step]:
@@ -88,7 +89,7 @@ def test_kinds_of_trees_end_with_one_that_the_rest_is() -> None:
         assert not kinds[-1].has and not kinds[-1].refused
 
 
-def test_maven_has_a_profile_for_every_release() -> None:
+def test_maven_has_a_profile_for_every_release_with_classes() -> None:
     """Maven cannot read the table, so pom.xml says once more what it says."""
     pom = {"": "http://maven.apache.org/POM/4.0.0"}
     found = {}
@@ -96,7 +97,9 @@ def test_maven_has_a_profile_for_every_release() -> None:
         name = profile.findtext("id", "", pom).removeprefix("android-")
         found[name] = int(profile.findtext("properties/android.sdk", "0", pom))
     table = tomllib.loads((FRAMEWORKS / "releases.toml").read_text())
-    assert found == table["api_levels"]
+    with_classes = table["api_levels"].keys() - table["classes"].keys()
+    assert found == {name: table["api_levels"][name] for name in with_classes}
+    assert {str(name) for name in table["classes"].values()} <= with_classes
     assert table["releases"].keys() == table["api_levels"].keys()
 
 
@@ -106,6 +109,47 @@ def test_hooks_call_what_the_policy_has() -> None:
     source = (POLICY / "DrwaController.java").read_text()
     offered = set(re.findall(r"^    public (?:void|int) (\w+)\(", source, re.MULTILINE))
     assert called == offered
+
+
+FIRST_CONNECTION = """\
+class ConnectivityService {{
+    private void updateNetworkInfo(NetworkAgentInfo networkAgent, NetworkInfo info) {{
+        if (shouldCreateNetworksImmediately(networkAgent.getCapsNoCopy())) {{
+            applyInitialLinkProperties(networkAgent);
+        }}
+        if (!networkAgent.everConnected() && state == NetworkInfo.State.CONNECTED) {{
+            networkAgent.setConnected();
+            if ({condition}) {{
+                applyInitialLinkProperties(networkAgent);
+            }} else {{
+                networkAgent.clatd.update();
+            }}
+            rematchAllNetworksAndRequests();
+        }}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "!shouldCreateNetworksImmediately(networkAgent.getCapsNoCopy())",
+        # Since 16 QPR1
+        "!(shouldCreateNetworksImmediately(caps)\n                || isEarly(networkAgent))",
+    ],
+)
+def test_a_first_connection_is_told_behind_its_link_properties(condition: str) -> None:
+    (found,) = (
+        each
+        for each in steps_of("packages_modules_Connectivity")[1].places
+        if each.what == "a network's first connection"
+    )
+    before = FIRST_CONNECTION.format(condition=condition)
+    after, _ = put(found, before)
+    told = "            updateDrwa(networkAgent);\n            rematchAllNetworksAndRequests();\n"
+    assert told in after
+    assert take(found, after) == before
 
 
 def test_carrier_config_has_the_keys_and_defaults_of_the_policy() -> None:
