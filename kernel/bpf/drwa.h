@@ -52,8 +52,8 @@ struct drwa_dev {
 	__u32	queue;
 	__u32	l2;
 	__u16	priority;
-	__u8	clsact;
-	__u8	aqm;
+	__u16	clsact;
+	__u32	aqm;
 	__u32	echo;
 };
 

@@ -95,7 +95,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     @VisibleForTesting static final int PLACES = 64;
 
     /** {@code struct drwa_queue} */
-    @VisibleForTesting static final int QUEUE_BYTES = 72;
+    @VisibleForTesting static final int QUEUE_BYTES = 112;
+
+    /** The programs hear of no answer to an echo. */
+    @VisibleForTesting static final long NO_ECHO = 0;
 
     /** What {@link Os#if_nametoindex} says of an interface that is not there. */
     private static final int NO_INDEX = 0;
@@ -147,6 +150,14 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 6, type = Type.U16)
         public final int clsact;
 
+        /** Whether UDP is held to a short queue as well, 0 or 1. */
+        @Field(order = 7, type = Type.U32)
+        public final long aqm;
+
+        /** What answers to echoes begin with: here none are sent. */
+        @Field(order = 8, type = Type.U32)
+        public final long echo;
+
         public Dev(
                 final long lambda,
                 final long number,
@@ -154,7 +165,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long queue,
                 final long l2,
                 final int priority,
-                final int clsact) {
+                final int clsact,
+                final long aqm,
+                final long echo) {
             this.lambda = lambda;
             this.number = number;
             this.slot = slot;
@@ -162,6 +175,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.l2 = l2;
             this.priority = priority;
             this.clsact = clsact;
+            this.aqm = aqm;
+            this.echo = echo;
         }
     }
 
@@ -225,6 +240,22 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 11, type = Type.U63)
         public final long beganUs;
 
+        /** Flows of UDP that are held to a short queue. */
+        @Field(order = 12, type = Type.U63)
+        public final long udpFlows;
+
+        /** Packets of theirs that were dropped. */
+        @Field(order = 13, type = Type.U63)
+        public final long udpDropped;
+
+        /** Those that did not react, and are left alone. */
+        @Field(order = 14, type = Type.U63)
+        public final long udpDeaf;
+
+        /** Flows that are left alone, as they may be a VPN's. */
+        @Field(order = 15, type = Type.U63)
+        public final long udpTunnels;
+
         public Counts(
                 final long came,
                 final long sent,
@@ -237,7 +268,11 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long capped,
                 final byte[] delayUs,
                 final byte[] rttUs,
-                final long beganUs) {
+                final long beganUs,
+                final long udpFlows,
+                final long udpDropped,
+                final long udpDeaf,
+                final long udpTunnels) {
             this.came = came;
             this.sent = sent;
             this.notTcp = notTcp;
@@ -250,6 +285,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.delayUs = delayUs;
             this.rttUs = rttUs;
             this.beganUs = beganUs;
+            this.udpFlows = udpFlows;
+            this.udpDropped = udpDropped;
+            this.udpDeaf = udpDeaf;
+            this.udpTunnels = udpTunnels;
         }
 
         /** In the names of {@code drwa-bpf status}. */
@@ -265,6 +304,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             text.append(" unknown=").append(unknown);
             text.append(" mptcp=").append(mptcp);
             text.append(" signed=").append(isSigned);
+            text.append(" udp_flows=").append(udpFlows);
+            text.append(" udp_dropped=").append(udpDropped);
+            text.append(" udp_deaf=").append(udpDeaf);
+            text.append(" udp_tunnels=").append(udpTunnels);
             appendBins(text, " delay_us=", delayUs);
             appendBins(text, " rtt_us=", rttUs);
             return text.toString();
@@ -557,7 +600,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         known = find(iface, index);
         final Dev dev;
         try {
-            dev = makeDev(iface, known, setting.lambda, queue);
+            dev = makeDev(iface, known, setting, queue);
         } catch (ErrnoException e) {
             return onError("prepare", iface, e);
         }
@@ -570,9 +613,13 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
      * @return null if there is no place for it
      */
     @Nullable
-    private Dev makeDev(String iface, @Nullable Entry known, int lambda, int number)
+    private Dev makeDev(String iface, @Nullable Entry known, DrwaSetting setting, int number)
             throws ErrnoException {
-        if (known != null && known.mDev.lambda == lambda && known.mDev.number == number) {
+        final long aqm = setting.aqm ? 1 : 0;
+        if (known != null
+                && known.mDev.lambda == setting.lambda
+                && known.mDev.aqm == aqm
+                && known.mDev.number == number) {
             return known.mDev;
         }
         final int slot = known == null ? takePlace() : (int) known.mDev.slot;
@@ -581,7 +628,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
         final boolean keepsQueue = known != null && known.mDev.number == number;
         final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
-        return new Dev(lambda, number, slot, queue, l2, PRIORITY, 0);
+        return new Dev(setting.lambda, number, slot, queue, l2, PRIORITY, 0, aqm, NO_ECHO);
     }
 
     /**
@@ -600,7 +647,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         if (place == PLACES) return place;
         final Struct.S32 key = new Struct.S32(place);
         final byte[] bins = new byte[BINS * Long.BYTES];
-        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0));
+        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0));
         mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
         return place;
     }

@@ -76,6 +76,14 @@ final class DrwaCarrierConfig {
     @VisibleForTesting static final int MAX_UPLINK_MS = 200;
     @VisibleForTesting static final int DEFAULT_UPLINK_MS = DrwaUplink.OFF;
 
+    /**
+     * Whether QUIC, and other UDP of more than 250 kb/s, is held to a short queue as well, by
+     * dropping some of it. Programs at the interface can, a kernel with the series cannot.
+     */
+    @VisibleForTesting static final String KEY_AQM = "drwa_aqm_bool";
+
+    @VisibleForTesting static final boolean DEFAULT_AQM = false;
+
     @NonNull private final Context mContext;
     @NonNull private final Handler mHandler;
 
@@ -102,19 +110,21 @@ final class DrwaCarrierConfig {
 
     private static final class Answer {
         final int mLambda;
+        final boolean mAqm;
         final int mUplinkMs;
 
         /** Why there is no configuration, or null if there is one. */
         @Nullable final String mProblem;
 
-        Answer(int lambda, int uplinkMs, @Nullable String problem) {
+        Answer(int lambda, boolean aqm, int uplinkMs, @Nullable String problem) {
             mLambda = lambda;
+            mAqm = aqm;
             mUplinkMs = uplinkMs;
             mProblem = problem;
         }
 
         static Answer problem(@NonNull String problem) {
-            return new Answer(DrwaKnobs.OFF, DrwaUplink.OFF, problem);
+            return new Answer(DrwaKnobs.OFF, DEFAULT_AQM, DrwaUplink.OFF, problem);
         }
     }
 
@@ -165,7 +175,7 @@ final class DrwaCarrierConfig {
         final Answer answer = use(subId);
         if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
         if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
-        return new DrwaSetting(answer.mLambda, describeCarrier(subId));
+        return new DrwaSetting(answer.mLambda, answer.mAqm, describeCarrier(subId));
     }
 
     /** The target of a subscription's uplink in ms, off until telephony has answered. */
@@ -240,7 +250,7 @@ final class DrwaCarrierConfig {
         try {
             final CarrierConfigManager manager = getManager();
             if (manager == null) return Answer.problem("no carrier configuration");
-            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK);
+            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA, KEY_AQM, KEY_UPLINK);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
@@ -248,6 +258,7 @@ final class DrwaCarrierConfig {
         }
         return new Answer(
                 getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF,
+                getAqm(config, subId),
                 getUplinkMs(config, subId),
                 null);
     }
@@ -267,6 +278,15 @@ final class DrwaCarrierConfig {
         }
         logDefault(subId, KEY_LAMBDA, value, DEFAULT_LAMBDA);
         return DEFAULT_LAMBDA;
+    }
+
+    private static boolean getAqm(@Nullable PersistableBundle config, int subId) {
+        final Object value = config == null ? null : config.get(KEY_AQM);
+        // Of a carrier that does not speak of it, nothing need be said
+        if (value == null) return DEFAULT_AQM;
+        if (value instanceof Boolean) return (Boolean) value;
+        logDefault(subId, KEY_AQM, value, DEFAULT_AQM);
+        return DEFAULT_AQM;
     }
 
     private static int getUplinkMs(@Nullable PersistableBundle config, int subId) {

@@ -468,7 +468,7 @@ public class DrwaController {
         if (reasonOff != null) return "DRWA is off: " + reasonOff;
         final String below = mKnobs.reachStacked() ? findBelow(iface) : null;
         if (below != null) return "Set " + below + ", which the packets of " + iface + " cross";
-        final DrwaSetting setting = new DrwaSetting(lambda, "shell");
+        final DrwaSetting setting = new DrwaSetting(lambda, DrwaCarrierConfig.DEFAULT_AQM, "shell");
         DrwaKnobs.Result result = mKnobs.refresh(iface);
         if (result == DrwaKnobs.Result.DONE) result = mKnobs.set(iface, setting, findQueue(iface));
         if (result == DrwaKnobs.Result.DONE) mOverrides.put(iface, setting);
@@ -772,6 +772,7 @@ public class DrwaController {
                 least =
                         new DrwaSetting(
                                 setting.lambda,
+                                setting.aqm,
                                 "over network " + network + " (" + setting.reason + ")");
             }
         }

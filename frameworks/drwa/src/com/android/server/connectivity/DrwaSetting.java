@@ -30,26 +30,32 @@ final class DrwaSetting {
     /** The target in hundredths of a bandwidth-delay product, 100 to 1000, or 0 for off. */
     final int lambda;
 
+    /** Whether UDP is held to a short queue as well, where programs at the interface can. */
+    final boolean aqm;
+
     /** For people who read a dump, e.g. "wifi" or "carrier 1989". */
     @NonNull final String reason;
 
-    DrwaSetting(int lambda, @NonNull String reason) {
+    DrwaSetting(int lambda, boolean aqm, @NonNull String reason) {
         this.lambda = lambda;
+        this.aqm = aqm;
         this.reason = reason;
     }
 
     static DrwaSetting off(@NonNull String reason) {
-        return new DrwaSetting(DrwaKnobs.OFF, reason);
+        return new DrwaSetting(DrwaKnobs.OFF, false, reason);
     }
 
     boolean isOn() {
         return lambda != DrwaKnobs.OFF;
     }
 
-    /** As in "off: wifi" and "λ=1.50: carrier 1989". */
+    /** As in "off: wifi", "λ=1.50: carrier 1989" and "λ=1.50, UDP held: carrier 1989". */
     @Override
     public String toString() {
         if (!isOn()) return "off: " + reason;
-        return String.format(Locale.ROOT, "λ=%d.%02d: %s", lambda / 100, lambda % 100, reason);
+        final String held = aqm ? ", UDP held" : "";
+        return String.format(
+                Locale.ROOT, "λ=%d.%02d%s: %s", lambda / 100, lambda % 100, held, reason);
     }
 }

@@ -2,10 +2,12 @@
 
 package com.android.server.connectivity;
 
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_AQM;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
@@ -257,8 +259,33 @@ public class DrwaCarrierConfigTest {
     public void noOtherKeysAreRead() {
         readLambda(150);
         assertEquals(
-                "[drwa_enabled_bool, drwa_lambda_int, drwa_uplink_target_ms_int]",
+                "[drwa_enabled_bool, drwa_lambda_int, drwa_aqm_bool, drwa_uplink_target_ms_int]",
                 mTelephony.keysRead.toString());
+    }
+
+    private String readAqm(Object value) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(KEY_ENABLED, true);
+        config.putInt(KEY_LAMBDA, 150);
+        if (value != null) config.putObject(KEY_AQM, value);
+        announce(config);
+        return mConfig.get(SUB).toString();
+    }
+
+    @Test
+    public void udpIsHeldWhereTheCarrierWantsIt() {
+        assertEquals("λ=1.50, UDP held: carrier 1989", readAqm(true));
+        assertTrue(mConfig.get(SUB).aqm);
+        assertEquals("λ=1.50: carrier 1989", readAqm(false));
+        assertFalse(mConfig.get(SUB).aqm);
+        assertEquals("λ=1.50: carrier 1989", readAqm(null));
+        assertEquals(0, ShadowLog.getLogsForTag("DrwaCarrierConfig").size());
+    }
+
+    @Test
+    public void udpIsNotHeldForAWordOfAnotherType() {
+        assertEquals("λ=1.50: carrier 1989", readAqm("true"));
+        assertOneLineAbout("drwa_aqm_bool=true, using false");
     }
 
     private int readUplink(Object value) {

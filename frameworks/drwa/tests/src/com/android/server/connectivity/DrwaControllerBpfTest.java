@@ -15,6 +15,7 @@ import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import android.os.PersistableBundle;
 import android.system.ErrnoException;
 import android.system.OsConstants;
 import android.util.Log;
@@ -336,6 +337,26 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     @Test
+    public void udpIsHeldAsTheCarrierSays() {
+        startOnCellular();
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        assertEquals(0, getDev(RMNET).aqm);
+        for (boolean aqm : new boolean[] {true, false}) {
+            final PersistableBundle config = new PersistableBundle();
+            config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
+            config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
+            config.putBoolean(DrwaCarrierConfig.KEY_AQM, aqm);
+            mTelephony.setConfig(SUB, config);
+            mTelephony.announceConfig(SUB);
+            idle();
+            assertEquals(aqm ? 1 : 0, getDev(RMNET).aqm);
+            assertEquals(aqm ? 1 : 0, getDev(TUN).aqm);
+            assertEquals(DrwaBpfKnobs.NO_ECHO, getDev(RMNET).echo);
+            assertGoverned(RMNET, TUN);
+        }
+    }
+
+    @Test
     public void interfacesOfOneQueueShareItsPlace() {
         startOnCellular();
         connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
@@ -361,7 +382,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mNetd.setKnob(RMNET, LAMBDA);
         final DrwaBpfKnobs knobs = new DrwaBpfKnobs(mBpf, new DrwaWriteLog());
         assertTrue(knobs.start());
-        final DrwaSetting setting = new DrwaSetting(LAMBDA, "test");
+        final DrwaSetting setting = new DrwaSetting(LAMBDA, false, "test");
         assertEquals(DrwaKnobs.Result.DONE, knobs.set(RMNET, setting, CELL));
         assertEquals(DrwaKnobs.Result.DONE, knobs.clean());
         assertGoverned(RMNET);
@@ -385,7 +406,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         Arrays.fill(full, (byte) 7);
         mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
         mBpf.counts.put(
-                0, new DrwaBpfKnobs.Counts(1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10));
+                0,
+                new DrwaBpfKnobs.Counts(
+                        1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14));
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
@@ -583,11 +606,27 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mBpf.counts.put(
                 0,
                 new DrwaBpfKnobs.Counts(
-                        1500, 70, 4, 5, 6, 7, 3, 40, 30, bins(1, 2), bins(0, 0, 1L << 40), 9));
+                        1500,
+                        70,
+                        4,
+                        5,
+                        6,
+                        7,
+                        3,
+                        40,
+                        30,
+                        bins(1, 2),
+                        bins(0, 0, 1L << 40),
+                        9,
+                        2,
+                        8,
+                        1,
+                        0));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
         assertDumped(
                 "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
                         + " not_tcp=4 unknown=5 mptcp=6 signed=7"
+                        + " udp_flows=2 udp_dropped=8 udp_deaf=1 udp_tunnels=0"
                         + " delay_us=1,2,0,0,0,0,0,0,0,0,0,0,0,0"
                         + " rtt_us=0,0,1099511627776,0,0,0,0,0,0,0,0,0,0,0");
         connect(OTHER, cellular(SUB2), link(RMNET2));
@@ -608,7 +647,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u32 queue",
                         "__u32 l2",
                         "__u16 priority",
-                        "__u16 clsact"),
+                        "__u16 clsact",
+                        "__u32 aqm",
+                        "__u32 echo"),
                 findMembers(header, "drwa_dev"));
         assertEquals(
                 List.of(
@@ -623,24 +664,32 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 capped",
                         "__u64 delay_us[DRWA_BINS]",
                         "__u64 rtt_us[DRWA_BINS]",
-                        "__u64 began_us"),
+                        "__u64 began_us",
+                        "__u64 udp_flows",
+                        "__u64 udp_dropped",
+                        "__u64 udp_deaf",
+                        "__u64 udp_tunnels"),
                 findMembers(header, "drwa_counts"));
-        final ByteBuffer raw = ByteBuffer.allocate(38 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 38; i++) raw.putLong(i);
+        final ByteBuffer raw = ByteBuffer.allocate(42 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 42; i++) raw.putLong(i);
         raw.flip();
         assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
                 "flows=6 rounds=7 capped=8 came=0 sent=1 not_tcp=2 unknown=3 mptcp=4 signed=5"
+                        + " udp_flows=38 udp_dropped=39 udp_deaf=40 udp_tunnels=41"
                         + " delay_us=9,10,11,12,13,14,15,16,17,18,19,20,21,22"
                         + " rtt_us=23,24,25,26,27,28,29,30,31,32,33,34,35,36",
                 Struct.parse(DrwaBpfKnobs.Counts.class, raw).toString());
         final ByteBuffer dev =
-                ByteBuffer.wrap(new DrwaBpfKnobs.Dev(150, 100, 3, 2, 14, 1, 0).writeToBytes());
+                ByteBuffer.wrap(
+                        new DrwaBpfKnobs.Dev(150, 100, 3, 2, 14, 1, 0, 1, 7).writeToBytes());
         dev.order(ByteOrder.nativeOrder());
-        assertEquals(24, dev.capacity());
+        assertEquals(32, dev.capacity());
         for (int each : new int[] {150, 100, 3, 2, 14}) assertEquals(each, dev.getInt());
         assertEquals(1, dev.getShort());
         assertEquals(0, dev.getShort());
+        assertEquals(1, dev.getInt());
+        assertEquals(7, dev.getInt());
     }
 
     /** The state that programs share is empty bytes here, as many as the compiler gives it. */
