@@ -178,6 +178,7 @@ SUITES = {
         _pytest("cts_tests/kernel/tests", "-m", "lines", "-k", "6.12 and bpf and Ipv4")
     ),
     "bpf-packets": Suite(_pytest("kernel/bpf/tests/test_tc.py"), build=_BUILD_BPF),
+    "bpf-aqm": Suite(_pytest("kernel/bpf/tests/test_aqm.py")),
     "bpf-loader": Suite(_pytest("kernel/bpf/tests/test_tc_loader.py"), build=_BUILD_BPF),
     "module": Suite(_forms("drwa-module"), kernel=("6.12", "module")),
     # Beside the series, whose kernel other suites have built
