@@ -73,7 +73,10 @@ def _table() -> dict[str, Any]:
 def record(case: Case, found: Sequence[Result], took_s: float) -> str:
     """A document with the case's table, what it ran on, and how to repeat it."""
     kernels = sorted({(p["kernel_release"], *p["patch_ids"]) for p in map(_provenance, found)})
-    lines = [f"{release}, patches {', '.join(i[:12] for i in ids)}" for release, *ids in kernels]
+    lines = [
+        f"{release}, patches {', '.join(i[:12] for i in ids)}" if ids else f"{release}, no patches"
+        for release, *ids in kernels
+    ]
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {case.name}\n{case.about}\n\n"
