@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Drops of UDP: CoDel's, of what brings more than a call, until it has shown that it is deaf."""
 
+import itertools
 import math
 import subprocess
 from collections.abc import Callable
@@ -21,6 +22,7 @@ NOTHING, DEAF, IN_VAIN = range(3)
 
 # Time, queueing delay, target, in us; bytes
 Step = tuple[int, int, int, int]
+Steps = Callable[[list[Step]], list["Judged"]]
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,25 @@ class Judged:
 
 
 @pytest.fixture(scope="module")
-def steps(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Step]], list[Judged]]:
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Steps:
     binary = tmp_path_factory.mktemp("aqm") / "aqm_steps"
     folders = (KERNEL / "tests/include", BPF, KERNEL / "src/include")
-    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", *(f"-I{each}" for each in folders)]
+    command = [
+        "gcc",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        *(f"-I{each}" for each in folders),
+    ]
     command += ["-o", str(binary), str(Path(__file__).with_name("aqm_steps.c"))]
     subprocess.run(command, check=True)
 
     def run(given_steps: list[Step]) -> list[Judged]:
-        text = "".join("%u %u %u %u\n" % (t % 2**32, *rest) for t, *rest in given_steps)
+        text = "".join(
+            f"{t % 2**32} {q_us} {target_us} {bytes_}\n"
+            for t, q_us, target_us, bytes_ in given_steps
+        )
         done = subprocess.run([binary], input=text, capture_output=True, text=True, check=True)
         rows = [line.split() for line in done.stdout.splitlines()]
         assert len(rows) == len(given_steps)
@@ -57,10 +69,15 @@ def download(
     return [(t, q_us(t - start_us), TARGET_US, 1228) for t in times]
 
 
+def constant(q_ms: int) -> Callable[[int], int]:
+    return lambda _: q_ms * MS
+
+
 def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
     """RFC 8289, 5, of the packets that are judged; its square root is none of Newton's."""
     drops = []
-    first_above = next_drop = None
+    first_above: int | None = None
+    next_drop = -math.inf
     dropping, count, last_count = False, 0, 0
     for (now, q, target, _), each in zip(given_steps, judged, strict=True):
         drop = False
@@ -81,7 +98,7 @@ def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
             elif ok and not dropping:
                 drop = dropping = True
                 delta = count - last_count
-                soon = next_drop is not None and now - next_drop < 16 * 2 * target
+                soon = now - next_drop < 16 * 2 * target
                 count = delta if delta > 1 and soon else 1
                 last_count = count
                 next_drop = now + 2 * target / math.sqrt(count)
@@ -90,7 +107,7 @@ def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
 
 
 @pytest.mark.parametrize("q_ms", [70, 200, 1000])
-def test_a_queue_that_stays_is_codels(steps, q_ms: int) -> None:
+def test_a_queue_that_stays_is_codels(steps: Steps, q_ms: int) -> None:
     """As many drops as RFC 8289 has, within the 2 % that 16 bits of fraction cost."""
     given_steps = download(8, 6, lambda t: q_ms * MS)
     judged = steps(given_steps)
@@ -108,26 +125,29 @@ def test_a_queue_that_stays_is_codels(steps, q_ms: int) -> None:
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_queues_that_come_and_go_are_codels(steps, turns: list[tuple[int, int]]) -> None:
+def test_queues_that_come_and_go_are_codels(steps: Steps, turns: list[tuple[int, int]]) -> None:
     given_steps: list[Step] = []
     at = SECOND
     for length_ms, q_ms in turns:
-        given_steps += download(6, length_ms / 1000, lambda t, q=q_ms: q * MS, at)
+        given_steps += download(6, length_ms / 1000, constant(q_ms), at)
         at += length_ms * MS
     judged = steps(given_steps)
     drops = sum(each.drop for each in judged)
     expected = sum(codel(given_steps, judged))
     # Where a count becomes less, Newton's step, as in Linux, is some drops behind.
-    assert abs(drops - expected) <= 2 + expected // 10 + 3 * len(turns), (drops, expected)
+    assert abs(drops - expected) <= 2 + expected // 10 + 3 * len(turns), (
+        drops,
+        expected,
+    )
 
 
-def test_none_is_dropped_below_the_target(steps) -> None:
+def test_none_is_dropped_below_the_target(steps: Steps) -> None:
     judged = steps(download(20, 5, lambda t: TARGET_US - 1))
     assert any(each.bulk for each in judged)
     assert not any(each.drop for each in judged)
 
 
-def test_the_first_one_is_after_an_interval(steps) -> None:
+def test_the_first_one_is_after_an_interval(steps: Steps) -> None:
     given_steps = download(20, 3, lambda t: 0 if t < SECOND else 90 * MS)
     judged = steps(given_steps)
     first = next(step[0] for step, each in zip(given_steps, judged, strict=True) if each.drop)
@@ -141,7 +161,9 @@ def test_the_first_one_is_after_an_interval(steps) -> None:
     start=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=100, deadline=None)
-def test_a_call_is_never_judged(steps, kbps, bytes_, outages, start) -> None:
+def test_a_call_is_never_judged(
+    steps: Steps, kbps: int, bytes_: int, outages: list[tuple[int, int]], start: int
+) -> None:
     """Nor a game; nor if all that an outage of up to 3.5 s has kept comes at once."""
     gap = bytes_ * 8 / kbps * 1000
     times = [int(i * gap) for i in range(min(4000, int(30 * SECOND / gap)))]
@@ -152,14 +174,14 @@ def test_a_call_is_never_judged(steps, kbps, bytes_, outages, start) -> None:
     # Two outages one after the other are one to what waits.
     if len(outages) > 1:
         outages.sort()
-        if any(b[0] - a[0] < 8 for a, b in zip(outages, outages[1:], strict=False)):
+        if any(b[0] - a[0] < 8 for a, b in itertools.pairwise(outages)):
             return
     judged = steps([(start + t, 10 * SECOND, TARGET_US, bytes_) for t in times])
     assert not any(each.bulk or each.drop for each in judged)
 
 
 @pytest.mark.parametrize("mbps", [0.5, 2.0, 50.0])
-def test_a_download_is_judged(steps, mbps: float) -> None:
+def test_a_download_is_judged(steps: Steps, mbps: float) -> None:
     """After four seconds of 250 kb/s more than that, and no more than twice that time."""
     given_steps = download(mbps, 20, lambda t: 0)
     judged = steps(given_steps)
@@ -169,7 +191,7 @@ def test_a_download_is_judged(steps, mbps: float) -> None:
     assert all(each.bulk for each in judged[-100:])
 
 
-def test_a_call_after_a_download_is_a_call_again(steps) -> None:
+def test_a_call_after_a_download_is_a_call_again(steps: Steps) -> None:
     given_steps = download(20, 3, lambda t: 200 * MS)
     given_steps += download(0.2, 5, lambda t: 200 * MS, 4 * SECOND)
     judged = steps(given_steps)
@@ -178,7 +200,7 @@ def test_a_call_after_a_download_is_a_call_again(steps) -> None:
     assert not any(each.drop for each in late)
 
 
-def test_who_does_not_react_is_found(steps) -> None:
+def test_who_does_not_react_is_found(steps: Steps) -> None:
     judged = steps(download(8, 8, lambda t: 150 * MS))
     assert [each.trial for each in judged].count(DEAF) >= 1
     first = next(i for i, each in enumerate(judged) if each.trial == DEAF)
@@ -187,7 +209,7 @@ def test_who_does_not_react_is_found(steps) -> None:
 
 
 @pytest.mark.parametrize("start_ms", [300, 1000, 4000])
-def test_who_reacts_is_not(steps, start_ms: int) -> None:
+def test_who_reacts_is_not(steps: Steps, start_ms: int) -> None:
     """A start that overshoots for an RTT, then a queue that goes as the sender's window does."""
 
     def q_us(t: int) -> int:
@@ -203,7 +225,7 @@ def test_who_reacts_is_not(steps, start_ms: int) -> None:
     assert {each.trial for each in judged} == {NOTHING}
 
 
-def test_a_path_that_became_longer_is_found(steps) -> None:
+def test_a_path_that_became_longer_is_found(steps: Steps) -> None:
     """The flow falls to nothing, by three tenths an RTT, and the delay stays."""
     given_steps = download(10, 3, lambda t: 20 * MS)
     at, rate = 4 * SECOND, 10.0
@@ -217,7 +239,7 @@ def test_a_path_that_became_longer_is_found(steps) -> None:
     assert DEAF not in trials
 
 
-def test_the_clock_may_wrap(steps) -> None:
+def test_the_clock_may_wrap(steps: Steps) -> None:
     there = steps(download(8, 6, lambda t: 100 * MS))
     beyond = steps(download(8, 6, lambda t: 100 * MS, 2**32 - 2 * SECOND))
     # The first packet differs: the clock began at 0.

@@ -118,7 +118,9 @@ def _next(code: list[tuple[int, int, int, int]], at: int) -> list[int]:
     return [at + 1 + offset] if op & 0xF0 == 0 else [at + 1, at + 1 + offset]
 
 
-def test_they_have_no_loop(programs: dict[str, list[tuple[int, int, int, int]]]) -> None:
+def test_they_have_no_loop(
+    programs: dict[str, list[tuple[int, int, int, int]]],
+) -> None:
     for name, code in programs.items():
         assert not loops(code), name
     back = [(0xB7, 0, 0, 0), (0x15, 0, -2, 0), (0x95, 0, 0, 0)]
@@ -211,9 +213,7 @@ def test_packets(built: Path, fuzz: Path) -> None:
     """Nothing but windows changes, no right edge moves back, and all packets go on."""
     done = fuzzed(fuzz, built / "drwa.bpf.o")
     assert done.returncode == 0, done.stdout + done.stderr
-    sent, lowered, dropped = map(
-        int, re.findall(r"(\d+) (?:sent|windows|dropped)", done.stdout)
-    )
+    sent, lowered, dropped = map(int, re.findall(r"(\d+) (?:sent|windows|dropped)", done.stdout))
     assert sent > FUZZ_COUNT / 6
     assert lowered > FUZZ_COUNT / 25
     assert dropped > FUZZ_COUNT / 2000
@@ -239,13 +239,19 @@ BROKEN = {
     ),
     "unread options": ("s->aside = DRWA_UNREAD", "s->aside = 0"),
     "another's SYN ACK": ("> U16_MAX)", "> ~0U)"),
-    "drops without being asked": ("if (p.dev->aqm && p.dev->lambda &&", "if (p.dev->lambda &&"),
+    "drops without being asked": (
+        "if (p.dev->aqm && p.dev->lambda &&",
+        "if (p.dev->lambda &&",
+    ),
     "drops while off": ("if (p.dev->aqm && p.dev->lambda &&", "if (p.dev->aqm &&"),
     "tunnels": ("dev->aqm != DRWA_AQM_TUNNELS))", "false))"),
     "WireGuard": ("first[0] - 1U < 4 &&", "first[0] - 1U < 3 &&"),
     "OpenVPN": ("code == 2 || code == 8", "code == 2"),
     "IPsec": ("port == bpf_htons(PORT_IPSEC) ||", "port == 0 ||"),
-    "calls": ("if (!aqm_is_bulk(u, now_us, bytes))\n\t\treturn false;", "aqm_is_bulk(u, now_us, bytes);"),
+    "calls": (
+        "if (!aqm_is_bulk(u, now_us, bytes))\n\t\treturn false;",
+        "aqm_is_bulk(u, now_us, bytes);",
+    ),
     "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }
 

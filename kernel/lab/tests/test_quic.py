@@ -20,7 +20,7 @@ def total_mbps(result: dict[str, Any], from_s: float = 0) -> float:
     series = result["series"]
     both = zip(series["goodput_mbps"], series["neighbour_goodput_mbps"][0], strict=True)
     rates = [ours + theirs for ours, theirs in both]
-    return statistics.mean(rates[round(from_s / series["interval_s"]) :])
+    return float(statistics.mean(rates[round(from_s / series["interval_s"]) :]))
 
 
 def test_beside_a_download(run: Run) -> None:
