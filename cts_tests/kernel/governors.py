@@ -18,8 +18,10 @@ COUNTERS = Path("/proc/net/tcp_drwa")
 
 BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 1, 2
 BPF_OBJ_GET = 7
-# struct drwa_dev: λ, queue's number, place, queue's place, l2, priority and clsact
-DEV = struct.Struct("5I2H")
+# struct drwa_dev: λ, queue's number, place, queue's place, l2, priority, clsact, aqm and echo
+DEV = struct.Struct("5I2H2I")
+# The size of struct drwa_counts
+COUNTS_BYTES = 42 * 8
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 
 

@@ -2,6 +2,7 @@
 """The pair of tc programs: what Linux 4.14 takes, and what packets may happen to them."""
 
 import re
+import runpy
 import struct
 import subprocess
 from pathlib import Path
@@ -162,6 +163,24 @@ def test_they_need_no_types(object_sections: list[Section]) -> None:
     assert set(found) == {MAP_ADDRESS}
     assert len(found) > 8
     assert core_bytes(object_sections) == 0
+
+
+def test_the_layout_is_what_readers_of_the_maps_have(tmp_path: Path) -> None:
+    """cts_tests/kernel/governors.py, whose buffers the kernel writes without asking."""
+    source = tmp_path / "layout.c"
+    source.write_text(
+        "#include <stdbool.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <linux/types.h>\n"
+        "typedef __u8 u8;\ntypedef __u16 u16;\ntypedef __u32 u32;\ntypedef __s32 s32;\n"
+        "typedef __u64 u64;\n#define static_assert _Static_assert\n"
+        "#define READ_ONCE(x) (x)\n#define WRITE_ONCE(x, y) ((x) = (y))\n"
+        '#include "drwa.h"\n'
+        'int main(void) { printf("%zu %zu", sizeof(struct drwa_dev), sizeof(struct drwa_counts)); }'
+    )
+    include = [f"-I{BPF}", f"-I{KERNEL / 'src/include'}", f"-idirafter{KERNEL / 'tests/include'}"]
+    subprocess.run(["gcc", *include, "-o", str(tmp_path / "layout"), str(source)], check=True)
+    sizes = subprocess.check_output([tmp_path / "layout"], text=True).split()
+    readers = runpy.run_path(str(KERNEL.parent / "cts_tests/kernel/governors.py"))
+    assert [int(size) for size in sizes] == [readers["DEV"].size, readers["COUNTS_BYTES"]]
 
 
 @pytest.fixture
