@@ -92,7 +92,7 @@ HEADERS = {
 }
 # The policy looks for these: DrwaBpfKnobs.PATH.
 PINS = "/sys/fs/bpf/net_shared/"
-MAPS = ("devs", "queues", "counts", "flows")
+MAPS = ("devs", "queues", "counts", "flows", "udp")
 # Of OLD's struct bpf_map_def.
 MAP_BYTES = 112
 FOLDERS_AT = 48
