@@ -17,11 +17,11 @@ CONF = Path("/proc/sys/net/ipv4/conf")
 COUNTERS = Path("/proc/net/tcp_drwa")
 
 BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 1, 2
-BPF_OBJ_GET = 7
+BPF_OBJ_GET, BPF_OBJ_GET_INFO_BY_FD = 7, 15
+# Of struct bpf_map_info: type, id, size of keys and of values
+MAP_INFO = struct.Struct("4I")
 # struct drwa_dev: λ, queue's number, place, queue's place, l2, priority, clsact, aqm and echo
 DEV = struct.Struct("5I2H2I")
-# The size of struct drwa_counts
-COUNTS_BYTES = 42 * 8
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 
 
@@ -61,12 +61,18 @@ class Map:
     def __init__(self, path: str) -> None:
         name = ctypes.create_string_buffer(path.encode())
         self._file = bpf(BPF_OBJ_GET, ctypes.addressof(name))
+        info = ctypes.create_string_buffer(MAP_INFO.size)
+        words = self._file | MAP_INFO.size << 32, ctypes.addressof(info)
+        bpf(BPF_OBJ_GET_INFO_BY_FD, *words)
+        *_, self._size = MAP_INFO.unpack(info.raw)
 
-    def get(self, key: int, size: int) -> bytes | None:
-        value = ctypes.create_string_buffer(size)
+    def get(self, key: int) -> bytes | None:
+        value = ctypes.create_string_buffer(self._size)
         return value.raw if self._call(BPF_MAP_LOOKUP_ELEM, key, value) else None
 
     def put(self, key: int, value: bytes) -> None:
+        if len(value) != self._size:
+            raise ValueError(f"a value of {len(value)} bytes, of {self._size}")
         content = ctypes.create_string_buffer(value, len(value))
         self._call(BPF_MAP_UPDATE_ELEM, key, content)
 

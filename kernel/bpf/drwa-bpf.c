@@ -704,7 +704,9 @@ static int attach(const struct options *o)
 		choose_queue(&devs, o->ifindex, &dev, o->queue);
 	if (o->aqm_given)
 		dev.aqm = o->aqm;
-	dev.echo = o->echo;
+	/* An attach beside watch leaves it its echoes. */
+	if (o->echo)
+		dev.echo = o->echo;
 	if (!known || !is_attached(o->ifindex, &dev))
 		add_filters(&devs, o, &dev);
 	dev.lambda = o->lambda;

@@ -602,13 +602,14 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 		   owd_us - f->owd_us);
 }
 
-/* Before drwa_heard(). What waits for the end of an outage is no queue that a sender could
- * do anything about: the longest that those saw which come now counts.
+/* What waits for the end of an outage is no queue that a sender could do anything about:
+ * the longest that those saw which come now counts.
  */
-static void hear_silence(struct drwa_queue *queue, u32 now_us)
+static void hear(struct drwa_queue *queue, u32 now_us)
 {
 	u32 silent_us = now_us - READ_ONCE(queue->link.heard_us);
 
+	drwa_heard(&queue->link, now_us);
 	/* Another CPU's clock may have been ahead. */
 	if (silent_us > U32_MAX / 2 || silent_us < DRWA_SILENCE_MAX_US ||
 	    (silent_us < queue->silent_us &&
@@ -665,9 +666,7 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		tell_flows_delay(f, queue, s);
 	if (f->d.rtt_us)
 		drwa_credit(&queue->link, s->len);
-	if (dev->aqm)
-		hear_silence(queue, s->now_us);
-	drwa_heard(&queue->link, s->now_us);
+	hear(queue, s->now_us);
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);
 }
@@ -793,8 +792,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
 		return false;
 	drwa_credit(&queue->link, beyond_headers(bytes));
-	hear_silence(queue, now_us);
-	drwa_heard(&queue->link, now_us);
+	hear(queue, now_us);
 	if (!aqm_is_bulk(u, now_us, bytes))
 		return false;
 	WRITE_ONCE(queue->udp_us, now_us);

@@ -14,6 +14,9 @@
 /* Connections at a time; the least recently used makes way for another one. */
 #define DRWA_FLOWS	4096
 
+/* Flows of UDP at a time, likewise */
+#define DRWA_UDP_FLOWS	1024
+
 /* Histograms as in /proc/net/tcp_drwa: below 2^10 us, below 2^11 us, and so on */
 #define DRWA_BIN_SHIFT	10
 #define DRWA_BINS	14
@@ -23,9 +26,6 @@
 
 /* Echoes, where no clock has told the delay for so long */
 #define DRWA_ECHO_US	250000
-
-/* Flows of UDP at a time, likewise */
-#define DRWA_UDP_FLOWS	1024
 
 enum drwa_aqm {
 	DRWA_AQM_OFF,
@@ -43,7 +43,7 @@ enum drwa_aqm {
  * @priority:	of the filters
  * @clsact:	its qdisc was made for them
  * @aqm:	enum drwa_aqm: is UDP held to a short queue as well?
- * @echo:	what an answer to an echo of the owner's begins with; 0: it sends none
+ * @echo:	@id of the owner's echoes, which nobody off the path can guess; 0: it sends none
  */
 struct drwa_dev {
 	__u32	lambda;
@@ -59,7 +59,7 @@ struct drwa_dev {
 
 /**
  * struct drwa_echo - the first data of an ICMP echo
- * @id:		of its interface, network byte order
+ * @id:		its interface's @echo
  * @sent_us:	CLOCK_MONOTONIC when it was sent, network byte order
  */
 struct drwa_echo {
@@ -117,7 +117,7 @@ struct drwa_queue {
  * @began_us:	when the first packet crossed since the owner emptied this, odd
  * @udp_flows:	flows of UDP that became judged
  * @udp_dropped: packets of theirs that were dropped
- * @udp_deaf:	those that did not react, and are left alone
+ * @udp_deaf:	flows that did not react, and are left alone
  * @udp_tunnels: flows that are left alone as they may be a VPN's
  */
 struct drwa_counts {

@@ -134,7 +134,9 @@ static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
  * The test of Floyd and Fall (ToN 7(4), 1999, 3.1): such a one has 1.22 segments in an RTT
  * for each 1/sqrt(loss). The queue is the least that an RTT can be. Squared:
  *
- *	bytes * drops * (q / time)^2 > 1.5 * MSS * AQM_UNFRIENDLY^2
+ *	bytes * drops * (q / time)^2 > 1.5 * MSS
+ *
+ * and DRWA_AQM_FRIENDLY has a margin of 4 in the rate, 16 here.
  */
 static bool aqm_unfriendly(const struct drwa_udp *u, u32 passed_us)
 {

@@ -13,8 +13,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-typedef u8 __u8;
-typedef u16 __u16;
 #include "drwa_aqm.h"
 
 int main(void)

@@ -456,13 +456,14 @@ static size_t build_other(u8 *packet, bool v6, u8 host, u8 kind, size_t n)
 	return ip;
 }
 
-/* An answer to an echo, with the owner's number or another one */
-static size_t build_echo(u8 *packet)
+/* An answer to an echo, with the owner's number or another one, which is not @known */
+static size_t build_echo(u8 *packet, bool *known)
 {
 	bool v6 = below(2);
 	struct drwa_echo echo = { .id = below(8) ? ECHO_ID : draw(), .sent_us = draw() };
 	u8 *at = packet + ETHERNET;
 
+	*known = echo.id == ECHO_ID;
 	at += build_other(packet, v6, 1, v6 ? 58 : 1, 16);
 	at[0] = v6 ? 129 : 0;
 	memcpy(at + 8, &echo, sizeof(echo));
@@ -676,11 +677,21 @@ static void force_drop(struct bpf_object *object, const u8 *packet, u64 before)
 	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
 }
 
+/* What echoes told */
+static u32 echo_us(struct bpf_object *object)
+{
+	struct drwa_queue queue;
+	u32 slot = 0;
+
+	return bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue) ? 0 : queue.echo_us;
+}
+
 static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 		      const struct drwa_dev *dev)
 {
-	u32 flow = DATAGRAMS;
-	size_t bytes = below(4) ? next_datagram(packet, &flow) : build_echo(packet);
+	u32 flow = DATAGRAMS, told_us = echo_us(object);
+	bool known = true;
+	size_t bytes = below(4) ? next_datagram(packet, &flow) : build_echo(packet, &known);
 	u8 after[PACKET_MAX];
 	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
 		    .data_out = after, .data_size_out = sizeof(after), .repeat = 1);
@@ -693,6 +704,9 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 	}
 	if (memcmp(packet, after, bytes))
 		fail("UDP changed", n, packet, after, bytes);
+	if ((!known || !dev->echo || !dev->aqm || !dev->lambda) && flow == DATAGRAMS &&
+	    echo_us(object) != told_us)
+		fail("an echo was believed that nobody sent", n, packet, after, bytes);
 	if (how.retval == 0xffffffff)
 		return;
 	if (how.retval != TC_ACT_SHOT || !dev->lambda || !dev->aqm || flow == DATAGRAMS)

@@ -5,6 +5,7 @@ import ctypes
 import os
 import re
 import struct
+import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,18 @@ BPF_PROG_TYPE_SCHED_CLS = 3
 # "processed" alone, without what it saw of each instruction
 BPF_LOG_STATS = 4
 LOG_BYTES = 1 << 16
+
+
+BPF = Path(__file__).resolve().parents[1]
+KERNEL = BPF.parent
+
+
+def for_host(source: Path, binary: Path, *options: str) -> Path:
+    """A C program for this machine, with all warnings as errors."""
+    command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{BPF}"]
+    command += [f"-I{KERNEL / 'src/include'}", "-o", str(binary), str(source), *options]
+    subprocess.run(command, check=True)
+    return binary
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-BPF = Path(__file__).resolve().parents[1]
-KERNEL = BPF.parent
+from objects import KERNEL, for_host
 
 MS, SECOND = 1000, 1_000_000
 TARGET_US = 61_440
@@ -34,18 +33,8 @@ class Judged:
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Steps:
-    binary = tmp_path_factory.mktemp("aqm") / "aqm_steps"
-    folders = (KERNEL / "tests/include", BPF, KERNEL / "src/include")
-    command = [
-        "gcc",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        *(f"-I{each}" for each in folders),
-    ]
-    command += ["-o", str(binary), str(Path(__file__).with_name("aqm_steps.c"))]
-    subprocess.run(command, check=True)
+    folder, source = tmp_path_factory.mktemp("aqm"), Path(__file__).with_name("aqm_steps.c")
+    binary = for_host(source, folder / "aqm_steps", f"-I{KERNEL / 'tests/include'}")
 
     def run(given_steps: list[Step]) -> list[Judged]:
         text = "".join(

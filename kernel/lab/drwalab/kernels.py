@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds of the guest kernel, cached by everything that goes into them."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -639,10 +638,10 @@ def bpf() -> Path:
     for path in sources:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     home = cache_dir() / "bpf" / digest.hexdigest()[:12]
-    if home.exists():
-        return home
     home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as name:
+    with locked("bpf", lambda _: None), tempfile.TemporaryDirectory(dir=home.parent) as name:
+        if home.exists():
+            return home
         new = Path(name) / "new"
         done = subprocess.run(
             ["make", "--directory", BPF_DIR, f"OUT={new}"],
@@ -655,9 +654,7 @@ def bpf() -> Path:
                 f"the BPF programs do not compile:\n{done.stderr.strip()}\n"
                 "kernel/lab/packages clang libbpf-dev libelf-dev installs what they need"
             )
-        # Another one may have made the same meanwhile.
-        with contextlib.suppress(OSError):
-            new.rename(home)
+        new.rename(home)
     return home
 
 

@@ -282,14 +282,16 @@ def _programs(spec: RunSpec, verb: str, device: str, hundredths: int) -> str:
 
 def _attach(spec: RunSpec) -> list[str]:
     assert spec.lambda_hundredths is not None
+    server = "fd00:1::2" if spec.ipv6 else "10.0.1.2"
     lines = []
     for device in governed(spec):
-        for verb in ("attach", "watch") if spec.scheme.aqm else ("attach",):
-            words = [_programs(spec, verb, device, spec.lambda_hundredths)]
-            words.append(f"--object {BPF}/drwa.bpf.o")
-            if verb == "watch":
-                words.append(f"--probe {'fd00:1::2' if spec.ipv6 else '10.0.1.2'} >/dev/null &")
-            lines.append(" ".join(words))
+        attach, watch = (
+            f"{_programs(spec, verb, device, spec.lambda_hundredths)} --object {BPF}/drwa.bpf.o"
+            for verb in ("attach", "watch")
+        )
+        lines.append(attach)
+        if spec.scheme.aqm:
+            lines.append(f"{watch} --probe {server} >/dev/null &")
     return lines
 
 

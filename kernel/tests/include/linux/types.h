@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
+typedef uint8_t u8, __u8;
+typedef uint16_t u16, __u16;
 typedef uint32_t u32, __u32;
 typedef uint64_t u64, __u64;
 typedef int32_t s32;
