@@ -11,6 +11,7 @@ import typer
 from drwalab.compare import ResultError
 from drwalab.guest import GuestError
 from drwalab.kernels import KernelError
+from drwalab.quicstacks import StackError
 from drwalab.sources import SourceError
 from drwalab.spec import SpecError
 from drwalab.traces import TraceError
@@ -26,7 +27,14 @@ def reported() -> Iterator[None]:
     """Turns what can go wrong into one message and an exit code: 2 before a guest boots, else 1."""
     try:
         yield
-    except (SpecError, KernelError, SourceError, TraceError, ResultError) as error:
+    except (
+        SpecError,
+        KernelError,
+        SourceError,
+        StackError,
+        TraceError,
+        ResultError,
+    ) as error:
         fail(str(error))
     except GuestError as error:
         fail(str(error), 1)

@@ -171,6 +171,8 @@ def _write_inputs(spec: RunSpec, kernel: Kernel, folder: Path) -> None:
         name = Path(network.MODULE).name
         (folder / name).symlink_to(kernel.path.with_name(name))
     (folder / "spec").write_text(network.agent_spec(spec))
+    for name, text in network.client_scripts(spec).items():
+        (folder / name).write_text(text)
     for direction, link in (("down", spec.down), ("up", spec.up)):
         if link and link.trace:
             link.trace.write_native(folder / network.trace_name(direction))

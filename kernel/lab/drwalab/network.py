@@ -21,7 +21,7 @@ or a client of the phone's hotspot:
 from math import log
 from random import Random
 
-from drwalab import units
+from drwalab import quicstacks, units
 from drwalab.schemes import STOCK_RMEM, Limits
 from drwalab.spec import (
     DEFAULTS,
@@ -45,6 +45,9 @@ _LOADER = f"nsenter --net=/run/netns/phone {BPF}/drwa-bpf"
 PROGRAMS = "programs"
 MODULE = "/run/lab/drwa.ko"
 _PINS = "mount -t bpf none /sys/fs/bpf"
+
+# Of the first neighbour; agent.c has it, too.
+PORT_NEIGHBOUR = 5100
 
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
@@ -252,7 +255,26 @@ def setup_script(spec: RunSpec) -> str:
                 queue = f"{CONF}/{device}/tcp_drwa_queue"
                 exists = f"ip netns exec phone test -e {queue}"
                 lines.append(f"if {exists}; then put phone {queue} 1; fi")
+    for number, each in enumerate(spec.neighbours):
+        if each.kind in quicstacks.LOADS:
+            load = quicstacks.LOADS[each.kind]
+            lines += quicstacks.server(number, load, _server(spec), PORT_NEIGHBOUR + number)
     return "\n".join(lines) + "\n"
+
+
+def client_scripts(spec: RunSpec) -> dict[str, str]:
+    """The commands of clients with a stack of their own, by file name."""
+    return {
+        quicstacks.client_script(number): quicstacks.client(
+            number, quicstacks.LOADS[each.kind], _server(spec), PORT_NEIGHBOUR + number
+        )
+        for number, each in enumerate(spec.neighbours)
+        if each.kind in quicstacks.LOADS
+    }
+
+
+def _server(spec: RunSpec) -> str:
+    return "fd00:1::1" if spec.ipv6 else "10.0.1.1"
 
 
 def _lan(client: Client) -> list[str]:
@@ -468,7 +490,10 @@ OF_ITS_OWN = ("quic", *GOVERNED)
 def _neighbours(spec: RunSpec) -> list[str]:
     lines = []
     for each in spec.neighbours:
-        kind, cc = (each.kind, "-") if each.kind in OF_ITS_OWN else ("tcp", each.kind)
+        if each.kind in quicstacks.LOADS:
+            kind, cc = "program", "-"
+        else:
+            kind, cc = (each.kind, "-") if each.kind in OF_ITS_OWN else ("tcp", each.kind)
         for_us = spec.duration_us if each.for_us is None else each.for_us
         lines.append(f"neighbour {kind} {cc} {each.at_us} {for_us}")
     return lines

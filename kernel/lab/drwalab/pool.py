@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from drwalab import guest, kernels, results
+from drwalab import guest, kernels, quicstacks, results
 from drwalab.guest import Cancelled
 from drwalab.kernels import Kernel
 from drwalab.sources import cache_dir
@@ -157,6 +157,7 @@ def kept_path(spec: RunSpec, kernel: Kernel, agent: Path) -> Path:
     words = [kernel.key, agent.parent.name, spec.command(), repr(spec.scheme), *links]
     if spec.scheme.bpf:
         words.append(kernels.bpf().name)
+    words += quicstacks.key_words([each.kind for each in spec.neighbours])
     digest = hashlib.sha256("\n".join(words).encode())
     for path in code:
         if path.name in DECIDING:

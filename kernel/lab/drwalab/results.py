@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from drwalab import __version__
+from drwalab import __version__, quicstacks
 from drwalab.kernels import Kernel
 from drwalab.network import PROGRAMS
 from drwalab.spec import GOVERNED, SAMPLE_US, Link, Neighbour, RunSpec
@@ -99,6 +99,7 @@ def read(folder: Path, spec: RunSpec, kernel: Kernel) -> Result:
             "patch_ids": kernel.patch_ids,
             "trace_sha256": spec.down.trace.sha256 if spec.down.trace else None,
             "uplink_trace_sha256": spec.up.trace.sha256 if spec.up and spec.up.trace else None,
+            "stacks": quicstacks.versions([each.kind for each in spec.neighbours]),
             "seed": spec.seed,
             "lab_version": __version__,
             "command": spec.command(),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from drwalab import schemes, traces, units
+from drwalab import quicstacks, schemes, traces, units
 from drwalab.schemes import Scheme
 from drwalab.sources import read_lines
 from drwalab.traces import Trace
@@ -194,7 +194,7 @@ class Reader:
 
 
 # Downloads beside those that are measured: congestion control of a TCP one, or another kind.
-NEIGHBOURS = ("cubic", "bbr", "quic", "liar", "stream")
+NEIGHBOURS = ("cubic", "bbr", "quic", *quicstacks.LOADS, "liar", "stream")
 # Of which the law governs these, and which take what they need and no more.
 GOVERNED = ("liar", "stream")
 

@@ -52,6 +52,7 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -130,7 +131,7 @@ enum kind {
 	OBJECT_SERVER, OBJECT_CLIENT,
 	UPLOAD_SENDER, UPLOAD_READER,
 	PROBE_CLIENT, PROBE_ECHO,
-	LISTEN_NEIGHBOUR, LIAR_SENDER, QUIC_SENDER, QUIC_READER,
+	LISTEN_NEIGHBOUR, LIAR_SENDER, QUIC_SENDER, QUIC_READER, PIPE_READER,
 	TAP, TIMER,
 };
 
@@ -140,7 +141,10 @@ enum kind {
  * slow, and lablink gives it a clock that claims a queue. A stream is governed,
  * and its server paces it.
  */
-enum neighbour_kind { NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR, NEIGHBOUR_STREAM };
+enum neighbour_kind {
+	NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR, NEIGHBOUR_STREAM,
+	NEIGHBOUR_PROGRAM,	/* whose client writes what it gets into a pipe */
+};
 
 /* The kernel doubles it, to what stock's auto-tuning can reach. */
 enum { NEIGHBOUR_RCVBUF = 8 << 20 };
@@ -198,6 +202,7 @@ struct neighbour {
 	char cc[16];
 	int64_t start_us, end_us;	/* since the flows started */
 	struct transfer transfer;
+	pid_t client;		/* of a program */
 	bool started, ended;
 };
 
@@ -605,6 +610,16 @@ static uint64_t drain(struct conn *c)
 	return drain_by(c, CHUNK);
 }
 
+static void read_pipe(struct conn *c)
+{
+	ssize_t n;
+
+	while ((n = read(c->fd, chunk, CHUNK)) > 0) {
+		c->received += n;
+		loaded = true;
+	}
+}
+
 static void serve_object(struct conn *c)
 {
 	ssize_t n;
@@ -916,12 +931,40 @@ static int64_t upload_acts(struct transfer *t, int64_t now)
 	return t->next_us < t->ack_us ? t->next_us : t->ack_us;
 }
 
+/* setup.sh has made the pipe, and started the server. */
+static void start_program(struct neighbour *n)
+{
+	struct conn *c = &n->transfer.reader;
+	int number = n - spec.neighbour;
+	char path[32];
+
+	c->kind = PIPE_READER;
+	snprintf(path, sizeof(path), "/run/neighbour-%d", number);
+	/* Open for writing, too: it has no end when one client leaves it to the next. */
+	c->fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (c->fd < 0)
+		die("%s", path);
+	watch(c, EPOLLIN);
+	n->client = fork();
+	if (n->client < 0)
+		die("fork");
+	if (n->client == 0) {
+		snprintf(path, sizeof(path), "neighbour-%d.sh", number);
+		setsid();
+		enter(spec.client && !spec.client_half ? "client" : "phone");
+		execl("/bin/sh", "sh", "-e", path, NULL);
+		_exit(127);
+	}
+}
+
 static void start_neighbour(struct neighbour *n, int64_t now)
 {
 	int port = PORT_NEIGHBOUR + (n - spec.neighbour);
 
 	n->started = true;
-	if (n->kind == NEIGHBOUR_QUIC) {
+	if (n->kind == NEIGHBOUR_PROGRAM) {
+		start_program(n);
+	} else if (n->kind == NEIGHBOUR_QUIC) {
 		connect_over(NULL, &n->transfer.reader, QUIC_READER, port, EPOLLIN);
 		send(n->transfer.reader.fd, &n->transfer.ack, sizeof(n->transfer.ack), 0);
 	} else {
@@ -936,6 +979,8 @@ static void end_neighbour(struct neighbour *n)
 {
 	n->ended = true;
 	n->transfer.next_us = INT64_MAX;
+	if (n->client > 0)
+		kill(-n->client, SIGKILL);
 	close(n->transfer.reader.fd);
 	n->transfer.reader.fd = -1;
 	if (n->kind != NEIGHBOUR_QUIC && n->transfer.sender.fd > 0) {
@@ -1436,6 +1481,9 @@ static void handle(struct conn *c, uint32_t events)
 	case UPLOAD_READER:
 		drain(c);
 		break;
+	case PIPE_READER:
+		read_pipe(c);
+		break;
 	case OBJECT_SERVER:
 		serve_object(c);
 		break;
@@ -1903,7 +1951,7 @@ static void parse_uploads(const char *rest)
 /* kind, congestion control of a TCP one, start and length in us */
 static void parse_neighbour(const char *rest)
 {
-	static const char *const kinds[] = { "tcp", "quic", "liar", "stream" };
+	static const char *const kinds[] = { "tcp", "quic", "liar", "stream", "program" };
 	struct neighbour *n = &spec.neighbour[spec.neighbours];
 	long long start_us, length_us;
 	char kind[16];
@@ -2157,6 +2205,8 @@ static void serve_neighbours(void)
 		struct conn *c = n->kind == NEIGHBOUR_QUIC ? &n->transfer.sender :
 							     calloc(1, sizeof(*c));
 
+		if (n->kind == NEIGHBOUR_PROGRAM)
+			continue;
 		c->neighbour = n;
 		serve_with(c, "server",
 			   n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER : LISTEN_NEIGHBOUR,
