@@ -739,25 +739,6 @@ static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 	return bpf_map_lookup_elem(&drwa_udp, &s->key);
 }
 
-/* Who does not react is a rival, and the law's matter. */
-static bool goes_deaf(struct drwa_udp *u, struct drwa_queue *queue, struct drwa_counts *counts,
-		      u32 now_us, u32 delay_us, u32 bytes)
-{
-	switch (aqm_try(u, now_us, delay_us, bytes)) {
-	case AQM_DEAF:
-		u->state = DRWA_UDP_DEAF;
-		count(&counts->udp_deaf, 1);
-		return true;
-	case AQM_IN_VAIN:
-		/* The flow is gone, and its queue stayed: so it is the path. */
-		if (!queue->delay_of && queue->echo_us)
-			queue->echo_us += u->least_q_us;
-		return false;
-	default:
-		return false;
-	}
-}
-
 static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us, u32 bytes)
 {
 	u->share_bytes += beyond_headers(bytes);
@@ -801,8 +782,15 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 		count(&counts->udp_flows, 1);
 	}
 	delay_us = standing_us(queue, now_us);
-	if (goes_deaf(u, queue, counts, now_us, delay_us, bytes))
+	/* Who does not react is a rival, and the law's matter. */
+	if (aqm_is_deaf(u, now_us, bytes)) {
+		u->state = DRWA_UDP_DEAF;
+		count(&counts->udp_deaf, 1);
 		return false;
+	}
+	/* The flow is gone, and its queue stayed: so it is the path. */
+	if (aqm_in_vain(u, now_us, delay_us, bytes) && !queue->delay_of && queue->echo_us)
+		queue->echo_us += u->last_q_us;
 	/* Who governs TCP has told its target within a second. */
 	target_us = DRWA_AQM_TARGET_US;
 	if (now_us - queue->link.target_set_us >= DRWA_SECOND_US)
@@ -810,7 +798,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	count_share(u, queue, now_us, bytes);
 	if (!aqm_codel(u, now_us, delay_us, target_us))
 		return false;
-	u->drops++;
+	aqm_dropped(u, delay_us);
 	count(&counts->udp_dropped, 1);
 	return true;
 }

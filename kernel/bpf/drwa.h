@@ -271,8 +271,12 @@ enum drwa_udp_state {
  * @share_us:	when its share of the queue began to be counted
  * @share_bytes: that it brought since, beyond headers
  * @share_came:	struct drwa_queue's @came then
- * @trials:	in a row, over which the queue did not fall
- * @loud:	those of them in which the flow brought too much
+ * @window_us:	when the window began (drwa_aqm.h)
+ * @window_bytes: that came since
+ * @window_drops: since
+ * @window_q:	sum of the delays at them, in 2^10 us
+ * @trials:	in a row, over which the queue did not fall, and the flow brought little
+ * @windows:	in a row, in which the flow brought too much
  * @dropping:	a row of drops goes on
  * @state:	enum drwa_udp_state
  * @tunnel:	it may be a VPN's
@@ -294,8 +298,12 @@ struct drwa_udp {
 	__u32	share_us;
 	__u32	share_bytes;
 	__u32	share_came;
+	__u32	window_us;
+	__u32	window_bytes;
+	__u32	window_drops;
+	__u32	window_q;
 	__u8	trials;
-	__u8	loud;
+	__u8	windows;
 	__u8	dropping;
 	__u8	state;
 	__u8	tunnel;

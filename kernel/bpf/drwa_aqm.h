@@ -13,10 +13,12 @@
  * DNS never is, even if an outage's worth of it comes at once. What may be a tunnel is
  * not judged: it has flows of others in it, and a loss there is anybody's.
  *
- * A sender that does not react to loss (BBR) only loses by it. Trials show: in four in a
- * row, of two queues or half a second each, the queue did not fall by a quarter, and the
- * flow brought more than one that reacts can. From there on it is left alone. If it
- * brought less, the queue was no queue: the path became longer.
+ * A sender that does not react to loss (BBR) only loses by it. If in three windows of four
+ * seconds in a row it brought more than one that reacts could with so many drops, it is
+ * left alone from there on.
+ *
+ * If the queue does not fall in four trials in a row, of two queues or half a second each,
+ * and the flow brought less, the queue was no queue: the path became longer.
  */
 #ifndef _DRWA_AQM_H
 #define _DRWA_AQM_H
@@ -41,6 +43,13 @@
  * became slower.
  */
 #define DRWA_AQM_TRIALS		4
+
+/* A start that fills 3 MB at 10 Mb/s has one loud window, and where the link then becomes
+ * slower, another.
+ */
+#define DRWA_AQM_WINDOW_US	(4 * DRWA_SECOND_US)
+#define DRWA_AQM_WINDOWS	3
+#define DRWA_AQM_WINDOW_DROPS	16
 
 /* 1.5 segments of 1,200 bytes, times the square of 4: CUBIC has more than Reno, and an RTT
  * may be four times the queue.
@@ -113,12 +122,53 @@ static bool aqm_is_bulk(struct drwa_udp *u, u32 now_us, u32 bytes)
 	return u->level > DRWA_AQM_BURST;
 }
 
-/* What the trials of a row of drops showed */
-enum aqm_trial {
-	AQM_NOTHING,
-	AQM_DEAF,	/* the queue did not fall, and the flow brought too much */
-	AQM_IN_VAIN,	/* the queue did not fall, and it was not the flow's */
-};
+/* With so many drops, did it bring more than a sender that reacts could in RTTs of @q_us?
+ *
+ * The test of Floyd and Fall (ToN 7(4), 1999, 3.1): such a one has 1.22 segments in an RTT
+ * for each 1/sqrt(loss). The queue is the least that an RTT can be. Squared:
+ *
+ *	bytes * drops * (q / time)^2 > 1.5 * MSS
+ *
+ * and DRWA_AQM_FRIENDLY has a margin of 4 in the rate, 16 here.
+ */
+static bool aqm_unfriendly(u32 bytes, u32 drops, u32 q_us, u32 passed_us)
+{
+	u32 part = div_u64((u64)q_us << 10, passed_us);
+	u64 product = (u64)bytes * drops;
+
+	part = min(part, 1U << 10);
+	return (min_t(u64, product, U32_MAX) * part * part >> 20) > DRWA_AQM_FRIENDLY;
+}
+
+/* A drop, with a queue of @q_us */
+static void aqm_dropped(struct drwa_udp *u, u32 q_us)
+{
+	u->drops++;
+	u->window_drops++;
+	u->window_q += q_us >> 10;
+}
+
+/* A window lasts eight queues at least: in fewer, a start's queue has not gone yet. A few
+ * drops say nothing.
+ */
+static bool aqm_is_deaf(struct drwa_udp *u, u32 now_us, u32 bytes)
+{
+	u32 passed_us = now_us - u->window_us, drops = u->window_drops;
+	bool loud;
+
+	u->window_bytes += bytes;
+	if (passed_us < DRWA_AQM_WINDOW_US ||
+	    (u64)(passed_us >> 10) * drops < 8ULL * u->window_q)
+		return false;
+	loud = drops >= DRWA_AQM_WINDOW_DROPS &&
+	       aqm_unfriendly(u->window_bytes, drops, (u->window_q / drops) << 10, passed_us);
+	u->windows = loud ? u->windows + 1 : 0;
+	u->window_us = now_us;
+	u->window_bytes = 0;
+	u->window_drops = 0;
+	u->window_q = 0;
+	return u->windows == DRWA_AQM_WINDOWS;
+}
 
 static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
 {
@@ -129,59 +179,35 @@ static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
 	u->drops = 0;
 }
 
-/* Did it bring more than a sender that reacts could, with so many drops?
+/* Was all dropping in vain, since the queue is none of the flow's?
  *
- * The test of Floyd and Fall (ToN 7(4), 1999, 3.1): such a one has 1.22 segments in an RTT
- * for each 1/sqrt(loss). The queue is the least that an RTT can be. Squared:
- *
- *	bytes * drops * (q / time)^2 > 1.5 * MSS
- *
- * and DRWA_AQM_FRIENDLY has a margin of 4 in the rate, 16 here.
+ * A trial lasts two queues and half a second: by then, a sender has seen its first drop.
  */
-static bool aqm_unfriendly(const struct drwa_udp *u, u32 passed_us)
-{
-	u32 part = div_u64((u64)u->least_q_us << 10, passed_us);
-	u64 product = (u64)u->bytes * u->drops;
-
-	part = min(part, 1U << 10);
-	return (min_t(u64, product, U32_MAX) * part * part >> 20) > DRWA_AQM_FRIENDLY;
-}
-
-/* A trial lasts two queues and half a second: by then, a sender has seen its first drop. */
-static enum aqm_trial aqm_try(struct drwa_udp *u, u32 now_us, u32 q_us, u32 bytes)
+static bool aqm_in_vain(struct drwa_udp *u, u32 now_us, u32 q_us, u32 bytes)
 {
 	u32 passed_us = now_us - u->trial_us, before_us;
-	enum aqm_trial trial;
-	bool loud;
+	bool stays;
 
 	if (!u->dropping || !u->trial_us) {
 		u->last_q_us = 0;
 		u->trials = 0;
-		u->loud = 0;
 		aqm_new_trial(u, now_us, q_us);
-		return AQM_NOTHING;
+		return false;
 	}
 	u->bytes += bytes;
 	u->least_q_us = min(u->least_q_us, q_us);
 	if (passed_us < DRWA_SECOND_US / 2 || passed_us / 2 < u->trial_q_us)
-		return AQM_NOTHING;
-	loud = aqm_unfriendly(u, passed_us);
+		return false;
 	before_us = max(u->trial_q_us, u->last_q_us);
-	if (u->least_q_us >= before_us - before_us / 4) {
-		u->trials++;
-		u->loud += loud;
-	} else {
-		u->trials = 0;
-		u->loud = 0;
-	}
+	stays = u->least_q_us >= before_us - before_us / 4 &&
+		!aqm_unfriendly(u->bytes, u->drops, u->least_q_us, passed_us);
+	u->trials = stays ? u->trials + 1 : 0;
 	u->last_q_us = u->least_q_us;
 	aqm_new_trial(u, now_us, q_us);
 	if (u->trials < DRWA_AQM_TRIALS)
-		return AQM_NOTHING;
-	trial = !u->loud ? AQM_IN_VAIN : u->loud == DRWA_AQM_TRIALS ? AQM_DEAF : AQM_NOTHING;
+		return false;
 	u->trials = 0;
-	u->loud = 0;
-	return trial;
+	return true;
 }
 
 #endif

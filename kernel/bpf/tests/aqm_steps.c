@@ -3,7 +3,7 @@
  *
  * aqm_steps < STEPS: each line has the time in us, the queueing delay in us, the target in
  * us and the packet's bytes. Of each packet: 1 if the flow is bulk, 1 if it is dropped, and
- * the trial's verdict, as enum aqm_trial has it. As the programs do, judges bulk alone.
+ * 1 if the flow is found deaf, 2 if drops are in vain. As the programs do, judges bulk alone.
  */
 #include <stdio.h>
 
@@ -21,15 +21,19 @@ int main(void)
 	u32 now_us, q_us, target_us, bytes;
 
 	while (scanf("%u %u %u %u", &now_us, &q_us, &target_us, &bytes) == 4) {
-		enum aqm_trial trial = AQM_NOTHING;
+		int found = 0;
 		bool drop = false, bulk = aqm_is_bulk(&u, now_us, bytes);
 
 		if (bulk) {
-			trial = aqm_try(&u, now_us, q_us, bytes);
+			if (aqm_is_deaf(&u, now_us, bytes))
+				found = 1;
+			else if (aqm_in_vain(&u, now_us, q_us, bytes))
+				found = 2;
 			drop = aqm_codel(&u, now_us, q_us, target_us);
-			u.drops += drop;
+			if (drop)
+				aqm_dropped(&u, q_us);
 		}
-		printf("%d %d %d\n", bulk, drop, trial);
+		printf("%d %d %d\n", bulk, drop, found);
 	}
 	return 0;
 }

@@ -28,7 +28,7 @@ Steps = Callable[[list[Step]], list["Judged"]]
 class Judged:
     bulk: bool
     drop: bool
-    trial: int
+    found: int
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Steps:
         done = subprocess.run([binary], input=text, capture_output=True, text=True, check=True)
         rows = [line.split() for line in done.stdout.splitlines()]
         assert len(rows) == len(given_steps)
-        return [Judged(bulk == "1", drop == "1", int(trial)) for bulk, drop, trial in rows]
+        return [Judged(bulk == "1", drop == "1", int(found)) for bulk, drop, found in rows]
 
     return run
 
@@ -190,11 +190,14 @@ def test_a_call_after_a_download_is_a_call_again(steps: Steps) -> None:
 
 
 def test_who_does_not_react_is_found(steps: Steps) -> None:
-    judged = steps(download(8, 8, lambda t: 150 * MS))
-    assert [each.trial for each in judged].count(DEAF) >= 1
-    first = next(i for i, each in enumerate(judged) if each.trial == DEAF)
-    assert sum(each.drop for each in judged[:first]) < 100
-    assert IN_VAIN not in {each.trial for each in judged}
+    """In three windows of four seconds, whether its queue stays or swings below the target."""
+    for q_us in (constant(150), lambda t: (150 if t % SECOND < SECOND * 2 // 3 else 50) * MS):
+        given_steps = download(8, 18, q_us)
+        judged = steps(given_steps)
+        assert [each.found for each in judged].count(DEAF) >= 1
+        first = next(i for i, each in enumerate(judged) if each.found == DEAF)
+        assert 8 * SECOND < given_steps[first][0] - SECOND < 17 * SECOND
+        assert IN_VAIN not in {each.found for each in judged}
 
 
 @pytest.mark.parametrize("start_ms", [300, 1000, 4000])
@@ -211,7 +214,7 @@ def test_who_reacts_is_not(steps: Steps, start_ms: int) -> None:
         return q * MS
 
     judged = steps(download(8, 60, q_us))
-    assert {each.trial for each in judged} == {NOTHING}
+    assert {each.found for each in judged} == {NOTHING}
 
 
 def test_a_path_that_became_longer_is_found(steps: Steps) -> None:
@@ -223,9 +226,44 @@ def test_a_path_that_became_longer_is_found(steps: Steps) -> None:
         at += 170 * MS
         rate *= 0.7
     given_steps += download(0.3, 6, lambda t: 140 * MS, at)
-    trials = [each.trial for each in steps(given_steps)]
-    assert IN_VAIN in trials
-    assert DEAF not in trials
+    found = [each.found for each in steps(given_steps)]
+    assert IN_VAIN in found
+    assert DEAF not in found
+
+
+def test_a_queue_that_falls_is_no_longer_path(steps: Steps) -> None:
+    """Of a slow flow, by more than a quarter a trial."""
+    given_steps = download(10, 3, lambda t: 20 * MS)
+    at = 4 * SECOND
+    for q_ms in (250, 180, 130, 95, 70):
+        given_steps += download(0.26, 0.52, constant(q_ms), at)
+        at += SECOND * 52 // 100
+    assert {each.found for each in steps(given_steps)} == {NOTHING}
+
+
+def test_windows_that_are_not_in_a_row_say_nothing(steps: Steps) -> None:
+    given_steps = download(8, 60, lambda t: (150 if t % (12 * SECOND) < 4 * SECOND else 20) * MS)
+    judged = steps(given_steps)
+    assert sum(each.drop for each in judged) > 300
+    assert {each.found for each in judged} == {NOTHING}
+
+
+@pytest.mark.parametrize(("mbps", "above_ms"), [(8.0, 250), (0.5, 600)])
+def test_a_window_begins_with_nothing(steps: Steps, mbps: float, above_ms: int) -> None:
+    """After a start that was too much, few drops, or many of a slow flow."""
+    given_steps = download(8, 10, constant(1000))
+    given_steps += download(
+        mbps, 40, lambda t: (90 if t % SECOND < above_ms * MS else 20) * MS, 11 * SECOND
+    )
+    assert {each.found for each in steps(given_steps)} == {NOTHING}
+
+
+def test_a_few_drops_say_nothing(steps: Steps) -> None:
+    """Of a fast flow, whose queue is above the target for a moment in each second."""
+    given_steps = download(400, 14, lambda t: (90 if t % SECOND < 200 * MS else 20) * MS)
+    judged = steps(given_steps)
+    assert 10 < sum(each.drop for each in judged) < 64
+    assert {each.found for each in judged} == {NOTHING}
 
 
 def test_the_clock_may_wrap(steps: Steps) -> None:

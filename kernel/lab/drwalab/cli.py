@@ -433,9 +433,10 @@ def run(
         _option(
             "A download beside those that are measured, such as cubic or cubic:20s/30s (from, "
             "for): cubic and bbr, whose application sets SO_RCVBUF; quic, over UDP with CUBIC of "
-            "its own; liar, 20 kbit/s from a server whose timestamps claim a queue of nearly the "
-            "base RTT; stream, 500 kbit/s from a server that paces it, governed as well. Repeat "
-            "for more.",
+            "its own; ngtcp2, ngtcp2-bbr, ngtcp2-objects, aioquic and aioquic-video, real stacks; "
+            "liar, 20 kbit/s from a server whose timestamps claim a queue of nearly the "
+            "base RTT; stream, 500 kbit/s from a server that paces it, governed as well; call "
+            "and game, 100 and 250 kbit/s over UDP. Repeat for more.",
             "KIND[:TIME[/TIME]]",
             "--neighbour",
         ),

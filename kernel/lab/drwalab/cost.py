@@ -28,6 +28,11 @@ STATES = {
     "pair_off": "the pair at the interface, λ = 0",
     "pair": "the pair at the interface, λ = 1.25",
 }
+UDP_STATES = {
+    "nothing": "neither",
+    "pair": "the pair at the interface, λ = 1.25",
+    "aqm": "the same with `--aqm on`",
+}
 # What stands before the modem, and the Mb/s of the way up, of which the stream would have 20
 UPLINKS = {"fq_codel": "fq_codel", "gate": "the gate, fq_codel in it"}
 UPLINK_MBIT = (25, 16)
@@ -62,6 +67,7 @@ def measured(console: str) -> Streams:
         for direction, state, segments, instructions in _MEASURED.findall(console)
     }
     wanted = [(direction, state) for state in STATES for direction in ("down", "up")]
+    wanted += [("udp", state) for state in UDP_STATES]
     wanted += [("up", f"{qdisc}_{mbit}") for mbit in UPLINK_MBIT for qdisc in UPLINKS]
     missing = [" ".join(one) for one in wanted if one not in found]
     if missing:
@@ -98,6 +104,16 @@ def _segments_table(found: Streams) -> str:
             each, none = found[direction, state].each, found[direction, "nothing"].each
             cells.append(f"{each:,.0f} | {'–' if state == 'nothing' else f'{each - none:+,.0f}'}")
         rows.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _udp_table(found: Streams) -> str:
+    rows = ["| governed by | received datagram | more |", "| --- | --: | --: |"]
+    none = found["udp", "nothing"].each
+    for state, title in UDP_STATES.items():
+        each = found["udp", state].each
+        more = "–" if state == "nothing" else f"{each - none:+,.0f}"
+        rows.append(f"| {title} | {each:,.0f} | {more} |")
     return "\n".join(rows)
 
 
@@ -146,7 +162,7 @@ def cost(
                     progress(f"verifier of {line}: not asked, {e}")
         found = measured(said)
         jited = {each["program"]: each["jited_bytes"] for each in _programs(said)}
-        tables = [_segments_table(found), _uplink_table(found)]
+        tables = [_segments_table(found), _udp_table(found), _uplink_table(found)]
         if lines:
             tables.append(_verifier_table(lines, jited))
         print("\n\n".join(tables))
@@ -165,14 +181,19 @@ same in each row. {segments:,} segments a row; an emulated machine whose clock c
 
 {tables[0]}
 
-The same for an upload behind a modem's queue that nobody sees, 40 ms on the way up: the stream
-leaves a part of 25 Mb/s, so that the gate has nothing to hold, and would fill 16 Mb/s.
+The same for a datagram of 1,200 bytes of a download over UDP, at the same rate, with no queue to
+drop for:
 
 {tables[1]}
 
+The same for an upload behind a modem's queue that nobody sees, 40 ms on the way up: the stream
+leaves a part of 25 Mb/s, so that the gate has nothing to hold, and would fill 16 Mb/s.
+
+{tables[2]}
+
 Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
 
-{tables[2] if len(tables) > 2 else "No kernel of flavour bpf was built."}
+{tables[3] if len(tables) > 3 else "No kernel of flavour bpf was built."}
 
 Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
 """

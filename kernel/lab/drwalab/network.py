@@ -27,6 +27,7 @@ from drwalab.spec import (
     DEFAULTS,
     GOVERNED,
     HEADER_BYTES,
+    PACED,
     PACKET_BYTES,
     SECONDS,
     Client,
@@ -484,7 +485,7 @@ def _objects(spec: RunSpec) -> list[str]:
 
 
 # Neighbours that are more than TCP with a congestion control of that name.
-OF_ITS_OWN = ("quic", *GOVERNED)
+OF_ITS_OWN = ("quic", *GOVERNED, *PACED)
 
 
 def _neighbours(spec: RunSpec) -> list[str]:

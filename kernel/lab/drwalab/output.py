@@ -87,6 +87,11 @@ _COLUMNS: list[tuple[str, Callable[[Result], str], Callable[[Result], bool]]] = 
         lambda r: bool(r["neighbours"]),
     ),
     (
+        "Calls and games\nlost packets",
+        lambda r: " ".join(str(n["lost"]) for n in r["neighbours"] if n.get("lost") is not None),
+        lambda r: any(n.get("lost") is not None for n in r["neighbours"]),
+    ),
+    (
         "Of a fair\nshare",
         lambda r: number(r["fair_share"], 2),
         lambda r: r["fair_share"] is not None,

@@ -37,15 +37,7 @@ class Load:
     cc: str
     fetches: str = "bulk"
 
-    def __str__(self) -> str:
-        return f"HTTP/3 by {self.stack} with {self.cc}, {FETCHES[self.fetches]}"
 
-
-FETCHES = {
-    "bulk": "without an end",
-    "objects": f"{OBJECT_BYTES // 1000} kB by {OBJECT_BYTES // 1000} kB, each on a new connection",
-    "video": f"{SEGMENT_BYTES // 10**6} MB every {SEGMENT_S} s on one connection",
-}
 LOADS = {
     "ngtcp2": Load("ngtcp2", "cubic"),
     "ngtcp2-bbr": Load("ngtcp2", "bbr"),

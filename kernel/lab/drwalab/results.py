@@ -19,7 +19,7 @@ import numpy.typing as npt
 from drwalab import __version__, quicstacks
 from drwalab.kernels import Kernel
 from drwalab.network import PROGRAMS
-from drwalab.spec import GOVERNED, SAMPLE_US, Link, Neighbour, RunSpec
+from drwalab.spec import GOVERNED, PACED, SAMPLE_US, Link, Neighbour, RunSpec
 
 SCHEMA = "drwa-lab-run/2"
 
@@ -163,7 +163,7 @@ def read_raw(path: Path) -> Records:
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
     widths = {"p": 3, "l": 2, "n": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
-    widths |= {"u": 3, "x": 3, "y": 2, "m": 3}
+    widths |= {"u": 3, "x": 3, "y": 2, "m": 3, "c": 3}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -278,14 +278,18 @@ def _neighbours(
     intervals = spec.duration_us // SAMPLE_US
     samples = records["n"].reshape(intervals, len(spec.neighbours), 3)
     received = np.diff(samples[:, :, 2], axis=0, prepend=0)
+    lost = {int(number): int(sent - came) for number, sent, came in records["c"]}
     totals = [
         {
             "kind": each.kind,
             "start_s": each.at_us / 1e6,
             "end_s": _end_us(each, spec) / 1e6,
             "goodput_mbps": round(int(total) * 8 / (_end_us(each, spec) - each.at_us), 6),
+            "lost": lost.get(number),
         }
-        for each, total in zip(spec.neighbours, received.sum(axis=0), strict=True)
+        for number, (each, total) in enumerate(
+            zip(spec.neighbours, received.sum(axis=0), strict=True)
+        )
     ]
     return totals, received
 
@@ -308,7 +312,7 @@ def fair_share(
     From five seconds after the last of all has started until the first neighbour ends; none without
     downloads, neighbours, or such a time. Who takes what it needs and no more is no neighbour here.
     """
-    rivals = [i for i, each in enumerate(spec.neighbours) if each.kind not in GOVERNED]
+    rivals = [i for i, each in enumerate(spec.neighbours) if each.kind not in (*GOVERNED, *PACED)]
     if not rivals or not spec.flows:
         return None
     starts_us = [spec.neighbours[i].at_us for i in rivals] + [(spec.flows - 1) * spec.flow_gap_us]

@@ -194,9 +194,10 @@ class Reader:
 
 
 # Downloads beside those that are measured: congestion control of a TCP one, or another kind.
-NEIGHBOURS = ("cubic", "bbr", "quic", *quicstacks.LOADS, "liar", "stream")
-# Of which the law governs these, and which take what they need and no more.
+NEIGHBOURS = ("cubic", "bbr", "quic", *quicstacks.LOADS, "liar", "stream", "call", "game")
+# Of which these take what they need and no more: the law governs the first, over TCP.
 GOVERNED = ("liar", "stream")
+PACED = ("call", "game")
 
 
 @dataclass(frozen=True)

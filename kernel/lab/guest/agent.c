@@ -21,6 +21,7 @@
  *   y number up_us			time of an answered probe's way up
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   n t_us neighbour received_bytes	one sample of a neighbour
+ *   c neighbour sent received	packets of a call or a game, at the end
  *   q t_us backlog_bytes		downlink queue
  *   m t_us byte_ns max_bytes		the modem: bytes in it, summed over time, and the most
  *   f flow port			port of the end that opened a download
@@ -132,6 +133,7 @@ enum kind {
 	UPLOAD_SENDER, UPLOAD_READER,
 	PROBE_CLIENT, PROBE_ECHO,
 	LISTEN_NEIGHBOUR, LIAR_SENDER, QUIC_SENDER, QUIC_READER, PIPE_READER,
+	PACED_SENDER, PACED_READER,
 	TAP, TIMER,
 };
 
@@ -139,12 +141,28 @@ enum kind {
  * Downloads beside those that are measured. Of TCP, the phone's application
  * chose the buffer, so that nothing governs the window; the liar is governed,
  * slow, and lablink gives it a clock that claims a queue. A stream is governed,
- * and its server paces it.
+ * and its server paces it. A program is a real stack's server, and a client.
  */
 enum neighbour_kind {
 	NEIGHBOUR_TCP, NEIGHBOUR_QUIC, NEIGHBOUR_LIAR, NEIGHBOUR_STREAM,
 	NEIGHBOUR_PROGRAM,	/* whose client writes what it gets into a pipe */
+	NEIGHBOUR_CALL, NEIGHBOUR_GAME,
 };
+
+/* Over UDP, packets of a size, evenly spaced, whatever becomes of them: with IPv4's headers
+ * 100 and 250 kb/s.
+ */
+static const struct {
+	int bytes, period_us;
+} paced[] = {
+	[NEIGHBOUR_CALL] = { 222, 20000 },
+	[NEIGHBOUR_GAME] = { 484, 16384 },
+};
+
+static bool is_paced(enum neighbour_kind kind)
+{
+	return kind == NEIGHBOUR_CALL || kind == NEIGHBOUR_GAME;
+}
 
 /* The kernel doubles it, to what stock's auto-tuning can reach. */
 enum { NEIGHBOUR_RCVBUF = 8 << 20 };
@@ -388,7 +406,7 @@ static socklen_t address_of(const char *ns, struct sockaddr_storage *ss, int por
 static bool is_udp(enum kind kind)
 {
 	return kind == PROBE_CLIENT || kind == PROBE_ECHO || kind == QUIC_SENDER ||
-	       kind == QUIC_READER;
+	       kind == QUIC_READER || kind == PACED_SENDER || kind == PACED_READER;
 }
 
 static bool is_bulk(enum kind kind)
@@ -957,6 +975,35 @@ static void start_program(struct neighbour *n)
 	}
 }
 
+/* The first packet tells where the phone, or its NAT, is. */
+static void meet_phone(struct conn *c)
+{
+	struct transfer *t = &c->neighbour->transfer;
+
+	t->peer_len = sizeof(t->peer);
+	if (recvfrom(c->fd, chunk, CHUNK, 0, (void *)&t->peer, &t->peer_len) > 0 &&
+	    !connect(c->fd, (void *)&t->peer, t->peer_len))
+		t->next_us = now_us();
+}
+
+static void send_paced(struct neighbour *n)
+{
+	if (send(n->transfer.sender.fd, chunk, paced[n->kind].bytes, 0) > 0)
+		n->transfer.sender.reads++;
+	n->transfer.next_us += paced[n->kind].period_us;
+}
+
+static void read_paced(struct conn *c)
+{
+	ssize_t n;
+
+	while ((n = recv(c->fd, chunk, CHUNK, 0)) > 0) {
+		c->received += n;
+		c->reads++;
+		loaded = true;
+	}
+}
+
 static void start_neighbour(struct neighbour *n, int64_t now)
 {
 	int port = PORT_NEIGHBOUR + (n - spec.neighbour);
@@ -964,6 +1011,9 @@ static void start_neighbour(struct neighbour *n, int64_t now)
 	n->started = true;
 	if (n->kind == NEIGHBOUR_PROGRAM) {
 		start_program(n);
+	} else if (is_paced(n->kind)) {
+		connect_over(NULL, &n->transfer.reader, PACED_READER, port, EPOLLIN);
+		send(n->transfer.reader.fd, chunk, 1, 0);
 	} else if (n->kind == NEIGHBOUR_QUIC) {
 		connect_over(NULL, &n->transfer.reader, QUIC_READER, port, EPOLLIN);
 		send(n->transfer.reader.fd, &n->transfer.ack, sizeof(n->transfer.ack), 0);
@@ -979,6 +1029,9 @@ static void end_neighbour(struct neighbour *n)
 {
 	n->ended = true;
 	n->transfer.next_us = INT64_MAX;
+	/* The last of its packets are still under way. */
+	if (is_paced(n->kind))
+		return;
 	if (n->client > 0)
 		kill(-n->client, SIGKILL);
 	close(n->transfer.reader.fd);
@@ -1004,6 +1057,8 @@ static int64_t neighbour_acts(struct neighbour *n, int64_t now)
 		if (n->transfer.sender.fd > 0)
 			send(n->transfer.sender.fd, chunk, LIAR_BYTES, MSG_NOSIGNAL);
 		n->transfer.next_us = now + LIAR_PERIOD_US;
+	} else if (now >= n->transfer.next_us && is_paced(n->kind)) {
+		send_paced(n);
 	} else if (now >= n->transfer.next_us && n->kind == NEIGHBOUR_QUIC) {
 		quic_timed_out(&n->transfer.quic, now);
 		quic_send(&n->transfer, now);
@@ -1484,6 +1539,12 @@ static void handle(struct conn *c, uint32_t events)
 	case PIPE_READER:
 		read_pipe(c);
 		break;
+	case PACED_SENDER:
+		meet_phone(c);
+		break;
+	case PACED_READER:
+		read_paced(c);
+		break;
 	case OBJECT_SERVER:
 		serve_object(c);
 		break;
@@ -1821,6 +1882,13 @@ static void finish(void)
 			(unsigned long long)(t->quic.highest - t->quic.received) :
 			(unsigned long long)info.tcpi_total_retrans);
 	}
+	for (i = 0; i < spec.neighbours; i++) {
+		struct transfer *t = &spec.neighbour[i].transfer;
+
+		if (is_paced(spec.neighbour[i].kind))
+			fprintf(raw, "c %d %llu %llu\n", i, (unsigned long long)t->sender.reads,
+				(unsigned long long)t->reader.reads);
+	}
 	fprintf(raw, "w %d\n", unfinished);
 	if (spec.down.set) {
 		struct tc_stats st = stats_of(&spec.down).tc;
@@ -1951,7 +2019,8 @@ static void parse_uploads(const char *rest)
 /* kind, congestion control of a TCP one, start and length in us */
 static void parse_neighbour(const char *rest)
 {
-	static const char *const kinds[] = { "tcp", "quic", "liar", "stream", "program" };
+	static const char *const kinds[] = { "tcp", "quic", "liar", "stream", "program",
+					     "call", "game" };
 	struct neighbour *n = &spec.neighbour[spec.neighbours];
 	long long start_us, length_us;
 	char kind[16];
@@ -2202,15 +2271,16 @@ static void serve_neighbours(void)
 
 	for (i = 0; i < spec.neighbours; i++) {
 		struct neighbour *n = &spec.neighbour[i];
-		struct conn *c = n->kind == NEIGHBOUR_QUIC ? &n->transfer.sender :
-							     calloc(1, sizeof(*c));
+		enum kind kind = n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER :
+				 is_paced(n->kind) ? PACED_SENDER : LISTEN_NEIGHBOUR;
+		struct conn *c;
 
 		if (n->kind == NEIGHBOUR_PROGRAM)
 			continue;
+		c = kind == LISTEN_NEIGHBOUR ? calloc(1, sizeof(*c)) : &n->transfer.sender;
 		c->neighbour = n;
-		serve_with(c, "server",
-			   n->kind == NEIGHBOUR_QUIC ? QUIC_SENDER : LISTEN_NEIGHBOUR,
-			   PORT_NEIGHBOUR + i, n->kind == NEIGHBOUR_TCP ? n->cc : spec.cc);
+		serve_with(c, "server", kind, PORT_NEIGHBOUR + i,
+			   n->kind == NEIGHBOUR_TCP ? n->cc : spec.cc);
 		if (n->kind == NEIGHBOUR_STREAM)
 			set_option(c->fd, SOL_SOCKET, SO_MAX_PACING_RATE, STREAM_BYTES);
 	}

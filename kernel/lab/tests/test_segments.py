@@ -10,7 +10,12 @@ SAID = "".join(
     f"# cost {direction} {state} 1000 {1000 * (20_000 + more)}\n"
     for more, state in enumerate(cost.STATES)
     for direction in ("down", "up")
-) + "".join(
+)
+SAID += "".join(
+    f"# cost udp {state} 1000 {1000 * (10_000 + more)}\n"
+    for more, state in enumerate(cost.UDP_STATES)
+)
+SAID += "".join(
     f"# cost up {qdisc}_{mbit} 1000 {1000 * (mbit + more)}\n"
     for more, qdisc in enumerate(cost.UPLINKS)
     for mbit in cost.UPLINK_MBIT
@@ -22,6 +27,8 @@ def test_table() -> None:
     assert found["down", "pair"].each == 20_003
     table = cost._segments_table(found).splitlines()
     assert table[-1] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    udp = cost._udp_table(found).splitlines()
+    assert udp[-1] == "| the same with `--aqm on` | 10,002 | +2 |"
     uplink = cost._uplink_table(found).splitlines()
     assert uplink[-2:] == [
         "| fq_codel | 25 | – | 16 | – |",
@@ -30,11 +37,13 @@ def test_table() -> None:
 
 
 def test_what_is_missing_is_told() -> None:
-    with pytest.raises(GuestError, match="measured no up series, up pair, up gate_16:"):
+    with pytest.raises(GuestError, match="measured no up series, up pair, udp aqm, up gate_16:"):
         lines = [
             x
             for x in SAID.splitlines()
-            if not x.startswith(("# cost up series", "# cost up pair ", "# cost up gate_16"))
+            if not x.startswith(
+                ("# cost up series", "# cost up pair ", "# cost up gate_16", "# cost udp aqm")
+            )
         ]
         cost.measured("\n".join(lines))
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Instructions per segment with the series, with the programs and with the uplink's gate, of a
-# machine whose clock counts them.
+# Instructions per segment, or datagram, with the series, with the programs and with the uplink's
+# gate, of a machine whose clock counts them.
 #
 # Options are words to be split.
 # shellcheck disable=SC2086
@@ -73,6 +73,7 @@ echo "TAP version 13"
 echo "1..1"
 network
 measure nothing
+count udp nothing 10.77.0.1
 on $phone sh -c "echo 125 >$knob"
 measure series
 on $phone sh -c "echo 0 >$knob"
@@ -80,6 +81,9 @@ pair attach --interface cell0 --lambda 0 --object "$here/drwa.bpf.o"
 measure pair_off
 pair set --interface cell0 --lambda 1.25
 measure pair
+count udp pair 10.77.0.1
+pair set --interface cell0 --lambda 1.25 --aqm on
+count udp aqm 10.77.0.1
 echo "# programs $(pair status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 pair detach
 kill $server $phone

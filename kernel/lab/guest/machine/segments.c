@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a segment costs: the time that the CPU is busy with a stream of given rate.
  *
- *	segments SERVER PHONE ADDRESS down|up
+ *	segments SERVER PHONE ADDRESS down|up|udp
  *
  * SERVER and PHONE are processes, which stand for their name spaces. Prints how many
- * segments with data the receiver got in ten seconds, and the busy time in ns; where the
- * clock counts instructions, that is their number.
+ * segments with data the receiver got in ten seconds, of udp how many datagrams of a
+ * download, and the busy time in ns; where the clock counts instructions, that is their
+ * number.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,11 +30,12 @@ enum {
 	WARM_US = 4000000,
 	SPAN_US = 10000000,
 	CHUNK = 64 << 10,
+	DATAGRAM = 1200,
 };
 
-static int tcp_socket(void)
+static int new_socket(int type)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		err(1, "socket");
@@ -81,6 +83,51 @@ static void stream(int from, int to, uint64_t until_us)
 	}
 }
 
+static uint32_t datagrams(int from, int to, uint64_t until_us)
+{
+	static char datagram[DATAGRAM];
+	uint64_t now, next_us = now_us();
+	uint32_t received = 0;
+
+	while ((now = now_us()) < until_us) {
+		if (now >= next_us) {
+			(void)!send(from, datagram, DATAGRAM, MSG_DONTWAIT);
+			next_us += DATAGRAM * 1000000ULL / RATE_BYTES_PER_S;
+		} else {
+			usleep(next_us - now);
+		}
+		while (recv(to, datagram, DATAGRAM, MSG_DONTWAIT) > 0)
+			received++;
+	}
+	return received;
+}
+
+/* A download over UDP, from the server's address to a port of the phone's */
+static int measure_datagrams(const char *server, const char *phone, struct sockaddr_in *address)
+{
+	socklen_t size = sizeof(*address);
+	uint64_t start_us, idle;
+	uint32_t received;
+	int from, to;
+
+	enter(server);
+	from = new_socket(SOCK_DGRAM);
+	if (bind(from, (void *)address, size))
+		err(1, "server");
+	enter(phone);
+	to = new_socket(SOCK_DGRAM);
+	if (connect(to, (void *)address, size) || getsockname(to, (void *)address, &size) ||
+	    connect(from, (void *)address, size))
+		err(1, "connect");
+	datagrams(from, to, now_us() + WARM_US);
+	idle = idle_ns();
+	start_us = now_us();
+	received = datagrams(from, to, start_us + SPAN_US);
+	idle = idle_ns() - idle;
+	printf("%u %llu\n", received, (unsigned long long)((now_us() - start_us) * 1000 - idle));
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(PORT) };
@@ -90,14 +137,16 @@ int main(int argc, char *argv[])
 	uint32_t segments;
 
 	if (argc != 5 || !inet_pton(AF_INET, argv[3], &address.sin_addr))
-		errx(2, "usage: SERVER PHONE ADDRESS down|up");
+		errx(2, "usage: SERVER PHONE ADDRESS down|up|udp");
+	if (!strcmp(argv[4], "udp"))
+		return measure_datagrams(argv[1], argv[2], &address);
 	enter(argv[1]);
-	listener = tcp_socket();
+	listener = new_socket(SOCK_STREAM);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(listener, (void *)&address, sizeof(address)) || listen(listener, 1))
 		err(1, "server");
 	enter(argv[2]);
-	phone = tcp_socket();
+	phone = new_socket(SOCK_STREAM);
 	if (connect(phone, (void *)&address, sizeof(address)))
 		err(1, "connect");
 	server = accept(listener, NULL, NULL);
