@@ -44,8 +44,8 @@
  */
 #define DRWA_AQM_TRIALS		4
 
-/* A start that fills 3 MB at 10 Mb/s has one loud window, and where the link then becomes
- * slower, another.
+/* A start has one loud window, and where the link then becomes slower, another. Of fewer
+ * than 16 drops, chance has more than a quarter.
  */
 #define DRWA_AQM_WINDOW_US	(4 * DRWA_SECOND_US)
 #define DRWA_AQM_WINDOWS	3

@@ -25,31 +25,30 @@ from aioquic.quic.events import ProtocolNegotiated, QuicEvent
 BULK_REQUEST_BYTES = 8 << 20
 # As Chromium has: 15 MiB for a connection, 6 MiB for a stream.
 MAX_DATA, MAX_STREAM_DATA = 15 << 20, 6 << 20
-CONTROLS = ("cubic", "reno")
 
 
 class _Http(QuicConnectionProtocol):
     http: H3Connection | None = None
 
-    def quic_event_received(self, event: QuicEvent) -> None:
+    def http_events(self, event: QuicEvent) -> list[H3Event]:
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
-        if self.http:
-            for each in self.http.handle_event(event):
-                self.received(self.http, each)
-
-    def received(self, http: H3Connection, event: H3Event) -> None:
-        raise NotImplementedError
+        return self.http.handle_event(event) if self.http else []
 
 
 class Server(_Http):
-    def received(self, http: H3Connection, event: H3Event) -> None:
-        if isinstance(event, HeadersReceived):
-            size = int(dict(event.headers)[b":path"].removeprefix(b"/"))
-            length = str(size).encode()
-            http.send_headers(event.stream_id, [(b":status", b"200"), (b"content-length", length)])
-            http.send_data(event.stream_id, bytes(size), end_stream=True)
-            self.transmit()
+    def quic_event_received(self, event: QuicEvent) -> None:
+        for each in self.http_events(event):
+            if isinstance(each, HeadersReceived):
+                self.answer(each)
+
+    def answer(self, request: HeadersReceived) -> None:
+        assert self.http
+        size = int(dict(request.headers)[b":path"].removeprefix(b"/"))
+        fields = [(b":status", b"200"), (b"content-length", str(size).encode())]
+        self.http.send_headers(request.stream_id, fields)
+        self.http.send_data(request.stream_id, bytes(size), end_stream=True)
+        self.transmit()
 
 
 class Client(_Http):
@@ -68,11 +67,12 @@ class Client(_Http):
         self.http.send_headers(stream, fields, end_stream=True)
         self.transmit()
 
-    def received(self, http: H3Connection, event: H3Event) -> None:
-        if isinstance(event, DataReceived):
-            os.write(self.file, event.data)
-        if isinstance(event, DataReceived | HeadersReceived) and event.stream_ended:
-            self.ended.put_nowait(event.stream_id)
+    def quic_event_received(self, event: QuicEvent) -> None:
+        for each in self.http_events(event):
+            if isinstance(each, DataReceived):
+                os.write(self.file, each.data)
+            if isinstance(each, DataReceived | HeadersReceived) and each.stream_ended:
+                self.ended.put_nowait(each.stream_id)
 
 
 async def run_server(address: str, port: int, cc: str, key: str, certificate: str) -> None:
@@ -110,7 +110,7 @@ async def run_client(address: str, port: int, size: int, every_s: float, path: s
 
 def main(words: list[str]) -> int:
     match words:
-        case ["serve", address, port, cc, key, certificate] if cc in CONTROLS:
+        case ["serve", address, port, cc, key, certificate]:
             asyncio.run(run_server(address, int(port), cc, key, certificate))
         case ["fetch", address, port, size, every_s, path]:
             asyncio.run(run_client(address, int(port), int(size), float(every_s), path))

@@ -47,9 +47,6 @@ PROGRAMS = "programs"
 MODULE = "/run/lab/drwa.ko"
 _PINS = "mount -t bpf none /sys/fs/bpf"
 
-# Of the first neighbour; agent.c has it, too.
-PORT_NEIGHBOUR = 5100
-
 # An uplink without a limit whose packets wait for the radio, or are thinned, all the same.
 UNLIMITED_BPS = 10**12
 
@@ -259,7 +256,7 @@ def setup_script(spec: RunSpec) -> str:
     for number, each in enumerate(spec.neighbours):
         if each.kind in quicstacks.LOADS:
             load = quicstacks.LOADS[each.kind]
-            lines += quicstacks.server(number, load, _server(spec), PORT_NEIGHBOUR + number)
+            lines += quicstacks.server(number, load, _server(spec))
     return "\n".join(lines) + "\n"
 
 
@@ -267,7 +264,7 @@ def client_scripts(spec: RunSpec) -> dict[str, str]:
     """The commands of clients with a stack of their own, by file name."""
     return {
         quicstacks.client_script(number): quicstacks.client(
-            number, quicstacks.LOADS[each.kind], _server(spec), PORT_NEIGHBOUR + number
+            number, quicstacks.LOADS[each.kind], _server(spec)
         )
         for number, each in enumerate(spec.neighbours)
         if each.kind in quicstacks.LOADS

@@ -20,6 +20,8 @@ class StackError(Exception):
     """A stack that is not on this machine; the text says how it gets there."""
 
 
+# Of the first one's server; the agent's own are from 5000 on.
+PORT = 4433
 # More than any run brings.
 _BULK_BYTES = 10**11
 OBJECT_BYTES = 500_000
@@ -45,7 +47,7 @@ LOADS = {
     "aioquic": Load("aioquic", "cubic"),
     "aioquic-video": Load("aioquic", "cubic", "video"),
 }
-_PACKAGES = {"ngtcp2": ("ngtcp2-server", "ngtcp2-client")}
+NGTCP2_PACKAGES = ("ngtcp2-server", "ngtcp2-client")
 
 
 def pipe(number: int) -> str:
@@ -58,8 +60,9 @@ def client_script(number: int) -> str:
     return f"neighbour-{number}.sh"
 
 
-def server(number: int, load: Load, address: str, port: int) -> list[str]:
+def server(number: int, load: Load, address: str) -> list[str]:
     """Lines that make the pipe and start the server, in the name space of that name."""
+    port = PORT + number
     lines = [
         f"mkfifo {pipe(number)}",
         "[ -e /run/quic.key ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
@@ -83,8 +86,9 @@ def server(number: int, load: Load, address: str, port: int) -> list[str]:
     return [*lines, f"nsenter --net=/run/netns/server {command} >/dev/null 2>&1 &"]
 
 
-def client(number: int, load: Load, address: str, port: int) -> str:
+def client(number: int, load: Load, address: str) -> str:
     """What the phone runs; it ends with the run."""
+    port = PORT + number
     host = f"[{address}]" if ":" in address else address
     if load.stack == "ngtcp2":
         command = (
@@ -106,13 +110,12 @@ def version(stack: str) -> str:
     """A stack's version on this machine; raises StackError where it is missing."""
     if stack == "aioquic":
         return importlib.metadata.version("aioquic")
-    packages = _PACKAGES[stack]
     if not shutil.which("gtlsserver") or not shutil.which("gtlsclient"):
         raise StackError(
-            f"--neighbour: {stack} is not here: kernel/lab/packages {' '.join(packages)}"
+            f"--neighbour: {stack} is not here: kernel/lab/packages {' '.join(NGTCP2_PACKAGES)}"
         )
     done = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${Version}", packages[0]],
+        ["dpkg-query", "--show", "--showformat=${Version}", NGTCP2_PACKAGES[0]],
         capture_output=True,
         text=True,
         check=False,

@@ -612,7 +612,7 @@ static uint64_t drain_by(struct conn *c, size_t piece)
 
 	/* Nothing follows what is short, and a call that says so costs as much as one that reads. */
 	do {
-		n = recv(c->fd, chunk, piece, 0);
+		n = read(c->fd, chunk, piece);
 		if (n <= 0)
 			break;
 		sum += n;
@@ -626,16 +626,6 @@ static uint64_t drain_by(struct conn *c, size_t piece)
 static uint64_t drain(struct conn *c)
 {
 	return drain_by(c, CHUNK);
-}
-
-static void read_pipe(struct conn *c)
-{
-	ssize_t n;
-
-	while ((n = read(c->fd, chunk, CHUNK)) > 0) {
-		c->received += n;
-		loaded = true;
-	}
 }
 
 static void serve_object(struct conn *c)
@@ -991,17 +981,6 @@ static void send_paced(struct neighbour *n)
 	if (send(n->transfer.sender.fd, chunk, paced[n->kind].bytes, 0) > 0)
 		n->transfer.sender.reads++;
 	n->transfer.next_us += paced[n->kind].period_us;
-}
-
-static void read_paced(struct conn *c)
-{
-	ssize_t n;
-
-	while ((n = recv(c->fd, chunk, CHUNK, 0)) > 0) {
-		c->received += n;
-		c->reads++;
-		loaded = true;
-	}
 }
 
 static void start_neighbour(struct neighbour *n, int64_t now)
@@ -1534,16 +1513,12 @@ static void handle(struct conn *c, uint32_t events)
 		read_bulk(c, events);
 		break;
 	case UPLOAD_READER:
-		drain(c);
-		break;
 	case PIPE_READER:
-		read_pipe(c);
+	case PACED_READER:
+		drain(c);
 		break;
 	case PACED_SENDER:
 		meet_phone(c);
-		break;
-	case PACED_READER:
-		read_paced(c);
 		break;
 	case OBJECT_SERVER:
 		serve_object(c);

@@ -61,3 +61,24 @@ def test_downloads_over_tcp_are_the_same(run: Run) -> None:
     assert results[0]["series"] == results[1]["series"]
     assert results[0]["rtt_ms"] == results[1]["rtt_ms"]
     assert results[0]["counters"]["udp_flows"] == 0
+
+
+def test_real_stacks_that_react_are_held_and_others_left(run: Run) -> None:
+    """ngtcp2 with CUBIC and with BBR, beside a download."""
+    beside = STEADY | {"duration": "60s", "flows": 1}
+    held, left = (
+        run("drwa-aqm", **beside, neighbour=[f"{kind}:5s"])["counters"]
+        for kind in ("ngtcp2", "ngtcp2-bbr")
+    )
+    assert (held["udp_deaf"], left["udp_deaf"]) == (0, 1)
+    assert 0 < held["udp_dropped"] < left["udp_dropped"]
+
+
+@pytest.mark.parametrize("scheme", ["drwa-aqm", "stock"])
+def test_calls_and_games_lose_nothing(run: Run, scheme: str) -> None:
+    """Beside QUIC that is dropped from; in stock's full queue they lose what finds no room."""
+    loads = ["quic:5s", "call:2s/36s", "game:2s/36s"]
+    result = run(scheme, **STEADY | {"buffer": "300kB", "flows": 1, "neighbour": loads})
+    lost = [each["lost"] for each in result["neighbours"]]
+    assert lost[0] is None
+    assert (lost[1] == lost[2] == 0) == (scheme == "drwa-aqm")

@@ -28,11 +28,11 @@ def test_server_and_client_agree(kind: str, ipv6: bool) -> None:
     assert not others
     assert name == "neighbour-1.sh"
     for text in (setup, client):
-        assert f"{address} {network.PORT_NEIGHBOUR + 1} " in text
+        assert f"{address} {quicstacks.PORT + 1} " in text
     assert "mkfifo /run/neighbour-1\n" in setup
     if "gtlsclient" in client:
         folder = client.split("--download=")[1].split()[0]
-        asked = client.split(f":{network.PORT_NEIGHBOUR + 1}/")[1].split()[0].rstrip(";")
+        asked = client.split(f":{quicstacks.PORT + 1}/")[1].split()[0].rstrip(";")
         assert f"ln -s /run/neighbour-1 {folder}/{asked}\n" in setup
         assert (f"https://[{address}]" in client) == ipv6
     else:

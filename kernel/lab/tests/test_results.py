@@ -287,7 +287,7 @@ def test_neighbours(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "SHARED_AFTER_US", 100_000)
     result = beside(folder, ["cubic:100ms/300ms", "quic"])
     assert result["neighbours"] == [
-        {"kind": "cubic", "start_s": 0.1, "end_s": 0.4, "goodput_mbps": 1.066667} | {"lost": None},
+        {"kind": "cubic", "start_s": 0.1, "end_s": 0.4, "goodput_mbps": 1.066667, "lost": None},
         {"kind": "quic", "start_s": 0.0, "end_s": 0.5, "goodput_mbps": 1.28, "lost": None},
     ]
     series = result["series"]
