@@ -7,6 +7,7 @@ application would have, whatever was lost and sent again.
 
 import hashlib
 import importlib.metadata
+import shlex
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,12 @@ OBJECT_BYTES = 500_000
 SEGMENT_BYTES = 2_000_000
 SEGMENT_S = 4
 _H3LOAD = Path(__file__).with_name("h3load.py")
+_RUN_H3LOAD = shlex.join([sys.executable, str(_H3LOAD)])
+_POLL = Path(__file__).parents[1] / "guest" / "preload" / "poll.c"
+BUILD_POLL = (
+    f"[ -e /run/poll.so ] || gcc -O2 -shared -fPIC -o /run/poll.so {shlex.quote(str(_POLL))}"
+)
+WITH_POLL = "env LD_PRELOAD=/run/poll.so"
 _QUIET = "--quiet --no-quic-dump --no-http-dump"
 
 
@@ -71,18 +78,16 @@ def server(number: int, load: Load, address: str) -> list[str]:
     if load.stack == "ngtcp2":
         name = OBJECT_BYTES if load.fetches == "objects" else _BULK_BYTES
         command = (
-            f"gtlsserver {_QUIET} --cc={load.cc} --max-dyn-length=1000G {address} {port} "
-            "/run/quic.key /run/quic.pem"
+            f"{WITH_POLL} gtlsserver {_QUIET} --cc={load.cc} --max-dyn-length=1000G "
+            f"{address} {port} /run/quic.key /run/quic.pem"
         )
         lines += [
+            BUILD_POLL,
             f"mkdir /run/download-{number}",
             f"ln -s {pipe(number)} /run/download-{number}/{name}",
         ]
     else:
-        command = (
-            f"{sys.executable} {_H3LOAD} serve {address} {port} {load.cc} "
-            "/run/quic.key /run/quic.pem"
-        )
+        command = f"{_RUN_H3LOAD} serve {address} {port} {load.cc} /run/quic.key /run/quic.pem"
     return [*lines, f"nsenter --net=/run/netns/server {command} >/dev/null 2>&1 &"]
 
 
@@ -92,15 +97,15 @@ def client(number: int, load: Load, address: str) -> str:
     host = f"[{address}]" if ":" in address else address
     if load.stack == "ngtcp2":
         command = (
-            f"gtlsclient {_QUIET} --exit-on-all-streams-close --download=/run/download-{number} "
-            f"{address} {port} https://{host}:{port}"
+            f"{WITH_POLL} gtlsclient {_QUIET} --exit-on-all-streams-close "
+            f"--download=/run/download-{number} {address} {port} https://{host}:{port}"
         )
         if load.fetches == "objects":
             return f"while {command}/{OBJECT_BYTES}; do :; done >/dev/null 2>&1\n"
         return f"exec {command}/{_BULK_BYTES} >/dev/null 2>&1\n"
     size, every_s = (SEGMENT_BYTES, SEGMENT_S) if load.fetches == "video" else (0, 0)
     return (
-        f"exec {sys.executable} {_H3LOAD} fetch {address} {port} {size} {every_s} "
+        f"exec {_RUN_H3LOAD} fetch {address} {port} {size} {every_s} "
         f"{pipe(number)} 2>{client_script(number)}.log\n"
     )
 
@@ -132,5 +137,5 @@ def versions(kinds: Sequence[str]) -> list[str]:
 def key_words(kinds: Sequence[str]) -> list[str]:
     """All that a run beside neighbours of these kinds depends on, besides the rest of the lab."""
     found = versions(kinds)
-    files = [Path(__file__), _H3LOAD] if found else []
+    files = [Path(__file__), _H3LOAD, _POLL] if found else []
     return found + [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Real QUIC stacks as neighbours: their commands, and downloads over them in a guest."""
 
+import shlex
 import shutil
 from typing import Any
 
 import pytest
 
-from conftest import Run
+from conftest import Run, Script
 from drwalab import network, quicstacks, spec
 from drwalab.quicstacks import LOADS, StackError
 
@@ -84,3 +85,24 @@ def test_objects_come_on_new_connections(run: Run) -> None:
     result = run("stock", **ALONE, neighbour=["ngtcp2-objects"])
     (neighbour,) = result["neighbours"]
     assert 5 < neighbour["goodput_mbps"] < 8
+
+
+POLLS = """
+import select, time
+epoll, before = select.epoll(), time.monotonic_ns()
+for _ in range(100):
+    epoll.poll(0)
+print("passed", time.monotonic_ns() - before)
+"""
+
+
+@pytest.mark.guest
+def test_time_passes_for_a_program_that_polls(script: Script) -> None:
+    """Without that, ngtcp2's programs may poll for ever; all others see it stand still."""
+    polls = f"python3 -c {shlex.quote(POLLS)}"
+    said = script(
+        f"{quicstacks.BUILD_POLL}\n{polls}\n{quicstacks.WITH_POLL} {polls}", "6.12", "base"
+    )
+    alone, helped = (int(line.split()[1]) for line in said.console.splitlines() if "passed" in line)
+    assert alone == 0
+    assert helped >= 100_000
