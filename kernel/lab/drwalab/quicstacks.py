@@ -54,6 +54,8 @@ LOADS = {
     "aioquic": Load("aioquic", "cubic"),
     "aioquic-video": Load("aioquic", "cubic", "video"),
 }
+# Debian's server is where an ordinary user's PATH does not lead.
+_GUEST_PATH = "/usr/sbin:/usr/bin"
 NGTCP2_PACKAGES = ("ngtcp2-server", "ngtcp2-client")
 
 
@@ -115,7 +117,7 @@ def version(stack: str) -> str:
     """A stack's version on this machine; raises StackError where it is missing."""
     if stack == "aioquic":
         return importlib.metadata.version("aioquic")
-    if not shutil.which("gtlsserver") or not shutil.which("gtlsclient"):
+    if not all(shutil.which(name, path=_GUEST_PATH) for name in ("gtlsserver", "gtlsclient")):
         raise StackError(
             f"--neighbour: {stack} is not here: kernel/lab/packages {' '.join(NGTCP2_PACKAGES)}"
         )

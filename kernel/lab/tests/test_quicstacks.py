@@ -44,10 +44,18 @@ def test_server_and_client_agree(kind: str, ipv6: bool) -> None:
 def test_a_stack_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says how it gets there."""
     quicstacks.version.cache_clear()
-    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _, path: None)
     with pytest.raises(StackError, match="kernel/lab/packages ngtcp2-server ngtcp2-client"):
         quicstacks.versions(["quic", "ngtcp2-bbr"])
     assert quicstacks.versions(["quic", "cubic"]) == []
+    quicstacks.version.cache_clear()
+
+
+def test_an_ordinary_user_has_the_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose PATH has no sbin, where Debian's server is."""
+    quicstacks.version.cache_clear()
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    assert quicstacks.versions(["ngtcp2", "aioquic"])[1].startswith("ngtcp2 0.")
     quicstacks.version.cache_clear()
 
 
