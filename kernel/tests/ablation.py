@@ -26,6 +26,7 @@ TESTED = (
     "test_recovery.py",
     "test_core.py",
     "test_adversary.py::test_short_connections_are_no_rival",
+    "test_adversary.py::test_who_stays_in_start_keeps_no_silence_from_others",
 )
 # What these need beside the law; each edit has a copy of it.
 COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
@@ -56,8 +57,8 @@ MECHANISMS: dict[str, Edits] = {
     "the first silence counts whole": (
         ("(silence_us ? change >> DRWA_MEAN_SHIFT : change)", "(change >> DRWA_MEAN_SHIFT)"),
     ),
-    "START leaves silences to those that know": (
-        ("(known ? r->elapsed_us / 2 : r->elapsed_us)", "r->elapsed_us / 2"),
+    "START leaves silences to those in HOLD": (
+        ("	    !link_fresh(r->now_us, READ_ONCE(l->target_set_us)))", "	    true)"),
     ),
     "START's queue is beyond a silence": (
         ("silence_us = max(r->silent_us, READ_ONCE(l->silence_us));", "silence_us = 0;"),

@@ -447,10 +447,9 @@ static struct block honest_block(struct world *w, struct honest *h, struct conne
 static bool link_used(const struct honest *h, const struct block *b, const struct connection *c)
 {
 	/* The queue that a high lambda asks for hides a base that its past made too short, if
-	 * the path is within it: each DRAIN costs.
+	 * the window is enough for the path: each DRAIN costs.
 	 */
-	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 &&
-	    (u64)c->d.path_us * c->lambda >= (u64)h->base_us * DRWA_LAMBDA_ONE)
+	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 && b->wnd >= h->bdp)
 		return true;
 	return 4 * b->bytes * h->base_us >= 3 * b->us * h->bdp;
 }

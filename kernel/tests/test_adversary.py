@@ -30,6 +30,13 @@ def test_short_connections_are_no_rival() -> None:
         assert adversary.fetch_harm(story, 500_000) < 1.05
 
 
+def test_who_stays_in_start_keeps_no_silence_from_others() -> None:
+    """Its window never falls, so its bursts use little of it and its rounds go with theirs."""
+    lie = adversary.Lie(724, 160, 32, rtt_us=1, queue_us=0, claims=0, life=0)
+    story = adversary.Story(mbps=5, base_ms=100, beside=False, lies=(lie,))
+    assert adversary.bulk_harm(story) < 1.05
+
+
 @pytest.fixture
 def weaker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A law whose text a test may change."""

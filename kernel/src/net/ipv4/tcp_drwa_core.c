@@ -93,7 +93,8 @@
  *     it for the path; who is in START keeps its window and watches;
  *   - their bytes, so that all received less ours is what nobody governs;
  *   - the silences, for what comes for another breaks them. Beside others they only become
- *     shorter, for what comes for these breaks them, too, and is not heard.
+ *     shorter, for what comes for these breaks them, too, and is not heard. START leaves
+ *     them to those in HOLD.
  * So a connection that begins among others meets an empty queue in their common DRAIN.
  *
  * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
@@ -339,7 +340,7 @@ static void delay_judge(struct drwa *d, s32 left_us, u32 q_us, bool others)
 		d->rival = 0;
 	} else if (!d->rival && others) {
 		d->rival = 1;
-	} else if (!d->rival && left_us + DRWA_TICK_US >= (s32)(q_us - q_us / 8)) {
+	} else if (!d->rival && left_us >= (s32)(q_us - q_us / 8) - DRWA_TICK_US) {
 		d->base_us += left_us;
 		d->phase = DRWA_START;
 		d->rounds = 0;
@@ -427,8 +428,7 @@ static void link_silence(struct drwa_link *l, const struct drwa_look *r, bool kn
 	u32 silence_us = READ_ONCE(l->silence_us);
 	s32 change = r->silent_us - silence_us;
 
-	/* Those that know come first. */
-	if (since_us < (known ? r->elapsed_us / 2 : r->elapsed_us))
+	if (since_us < r->elapsed_us / 2)
 		return;
 	if (since_us / 2 < r->elapsed_us && (known || change < 0))
 		WRITE_ONCE(l->silence_us,
@@ -535,8 +535,11 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 	if (r->alone)
 		silence_us = max(r->silent_us, READ_ONCE(l->silence_us));
 	r->stands = r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US) + silence_us;
-	/* In START, a sender's pauses are silences, too. So nothing is learned of these. */
-	if (d->phase == DRWA_START || (d->phase == DRWA_HOLD && r->full))
+	/* In START, a sender's pauses are silences, too. So nothing is learned of these, and
+	 * who learns is left alone.
+	 */
+	if (d->phase == DRWA_HOLD ? r->full : d->phase == DRWA_START &&
+	    !link_fresh(r->now_us, READ_ONCE(l->target_set_us)))
 		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
 }
 
