@@ -222,7 +222,7 @@ def test_all_has_every_mark(check: ModuleType, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(check, "tests", tests)
     monkeypatch.setattr(sys, "argv", ["check", "--all"])
     assert check.main() == 0
-    assert marks == [("-m", ""), ("-m", "")]
+    assert [each[-2:] for each in marks] == [("-m", "")] * 2
 
 
 def test_classes_are_compiled_by_one_at_a_time(

@@ -136,8 +136,22 @@ def repair(world: World) -> None:
         transaction.recover(world.projects)
 
 
-@pytest.mark.parametrize("how", [kill, refuse, interrupt])
-@pytest.mark.parametrize("which", [series.plan_apply, series.plan_revert])
+@pytest.mark.parametrize(
+    ("which", "how"),
+    [
+        (series.plan_apply, kill),
+        (series.plan_apply, refuse),
+        (series.plan_revert, interrupt),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in (
+                (series.plan_apply, interrupt),
+                (series.plan_revert, kill),
+                (series.plan_revert, refuse),
+            )
+        ),
+    ],
+)
 def test_every_step(
     world: World, how: Callable[[], None], which: Callable[..., series.Change]
 ) -> None:
@@ -300,7 +314,7 @@ def apply_and(world: World, name: str, at: int, when: str) -> tuple[int, str, in
     return done.returncode, done.stderr, len(count.read_text())
 
 
-@pytest.mark.parametrize("name", ["KILL", "INT", "TERM"])
+@pytest.mark.parametrize("name", ["KILL", "INT", pytest.param("TERM", marks=pytest.mark.long)])
 def test_signals_while_git_is_at_work(world: World, name: str) -> None:
     """The program itself and its gits get it, from the first git to the last one."""
     old = world.snapshot()

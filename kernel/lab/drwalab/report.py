@@ -2,6 +2,7 @@
 """One self-contained HTML page about a set of results."""
 
 import base64
+import functools
 import gzip
 import json
 import re
@@ -182,11 +183,18 @@ def write_html(results: Sequence[Result], path: Path, title: str, intro: str) ->
     )
 
 
+@functools.cache
+def packed_plotly() -> str:
+    """The library that draws, for plotly.html.j2: gzip in base64, the same bytes each time."""
+    from plotly.offline import get_plotlyjs
+
+    return base64.b64encode(gzip.compress(get_plotlyjs().encode(), mtime=0)).decode()
+
+
 def render(path: Path, template: Path, **values: Any) -> None:
     """Write a page from a template, which may include those of the lab and has its themes."""
     # Slow to import, and most commands of the lab do not need them.
     import jinja2
-    from plotly.offline import get_plotlyjs
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([template.parent, TEMPLATES]),
@@ -197,7 +205,7 @@ def render(path: Path, template: Path, **values: Any) -> None:
     )
     environment.filters["units"] = _keep_units
     page = environment.get_template(template.name).render(
-        themes=THEMES, themes_json=script_json(THEMES), plotly=get_plotlyjs(), **values
+        themes=THEMES, themes_json=script_json(THEMES), plotly=packed_plotly(), **values
     )
     output.write_whole(path, page)
 

@@ -5,6 +5,7 @@ import base64
 import json
 import shutil
 import subprocess
+import time
 import urllib.request
 from pathlib import Path
 from types import TracebackType
@@ -76,6 +77,13 @@ class Browser:
         """What a script in the page returns."""
         body = {"script": script, "args": []}
         return self._ask("POST", f"{self._session}/execute/sync", body)
+
+    def wait(self, script: str, seconds: float = 30) -> None:
+        """Until a script in the page returns something that is true."""
+        end = time.monotonic() + seconds
+        while not self.run(script):
+            assert time.monotonic() < end, script
+            time.sleep(0.05)
 
     def complaints(self) -> list[str]:
         """What the console had to say since the last call."""

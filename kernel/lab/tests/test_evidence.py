@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plotly.offline import get_plotlyjs
 
 import browser
 from browser import Browser
 from conftest import Lab
-from drwalab import cases, evidence, evidence_page, literature, pool, results, spec
+from drwalab import cases, evidence, evidence_page, literature, pool, report, results, spec
 from drwalab.evidence import Spread
 from drwalab.kernels import KernelMissing
 from drwalab.spec import RunSpec
@@ -81,7 +80,7 @@ def _without_module(specs: Sequence[RunSpec]) -> pool.Builds:
 
 
 def text_of(path: Path) -> str:
-    html = path.read_text().replace(get_plotlyjs(), "")
+    html = path.read_text().replace(report.packed_plotly(), "")
     body = re.sub(r"<script.*?</script>", " ", html[html.index("<body>") :], flags=re.S)
     return " ".join(re.sub(r"<[^>]+>", " ", body).replace("\u00a0", " ").split())
 
@@ -193,8 +192,8 @@ def test_cells_have_their_commands(page: Path) -> None:
 
 
 def test_self_contained_and_small(page: Path) -> None:
-    assert page.stat().st_size < 10_000_000
-    html = page.read_text().replace(get_plotlyjs(), "")
+    assert page.stat().st_size < 4_000_000
+    html = page.read_text().replace(report.packed_plotly(), "")
     assert "http:" not in html and "https:" not in html and "src=" not in html
 
 
@@ -251,7 +250,7 @@ def test_in_a_browser(page: Path, width: int) -> None:
     visible = "return document.querySelectorAll('tbody tr:not([hidden])').length"
     with Browser(width, 844) as window:
         window.open(page)
-        assert window.run("return document.querySelectorAll('.plot .main-svg').length") >= 3
+        window.wait("return document.querySelectorAll('.plot .main-svg').length >= 3")
         assert window.run("return document.documentElement.scrollWidth") <= width
         everything = window.run(visible)
         # A player's chip hides its rows.

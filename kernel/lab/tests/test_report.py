@@ -10,9 +10,10 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 import typer
-from plotly.offline import get_plotlyjs
 from typer.testing import CliRunner
 
+import browser
+from browser import Browser
 from drwalab import compare, figures, report
 from drwalab.style import SERIES_DARK, SERIES_LIGHT, THEMES, goodput_range
 from synthetic import demo_runs, run
@@ -25,7 +26,7 @@ def page(results: list[dict[str, Any]], folder: Path, name: str = "demo.html") -
 
 def own_part(html: str) -> str:
     """The page without plotly."""
-    return html.replace(get_plotlyjs(), "")
+    return html.replace(report.packed_plotly(), "")
 
 
 def test_same_results_same_bytes(tmp_path: Path) -> None:
@@ -55,10 +56,23 @@ def test_holds_the_raw_results(tmp_path: Path) -> None:
     assert found and json.loads(base64.b64decode(found[1])) == results
 
 
+def test_a_page_goes_by_mail(tmp_path: Path) -> None:
+    assert len(page(demo_runs(), tmp_path).encode()) < 3_000_000
+
+
+@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
+def test_in_a_browser(tmp_path: Path) -> None:
+    page(demo_runs(), tmp_path)
+    with Browser(1280, 844) as window:
+        window.open(tmp_path / "demo.html")
+        window.wait("return document.querySelectorAll('.plot .main-svg').length >= 3")
+        assert window.complaints() == []
+
+
 def test_many_long_runs_stay_small(tmp_path: Path) -> None:
     results = [r for seed in range(4) for r in demo_runs(180, seed)]
     html = page(results, tmp_path)
-    assert len(html.encode()) < 8_000_000
+    assert len(html.encode()) < 5_500_000
     found = re.search(r'download="demo.json.gz" href="data:application/gzip;base64,([^"]+)"', html)
     assert found and json.loads(gzip.decompress(base64.b64decode(found[1]))) == results
 
