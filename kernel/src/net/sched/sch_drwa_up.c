@@ -4,9 +4,10 @@
  *	tc qdisc replace dev rmnet_data0 root handle 1: drwa_up
  *	tc qdisc replace dev rmnet_data0 parent 1:1 fq_codel
  *
- * Two bands. Short packets (ACKs, SYNs, requests, voice) pass at once. All else
- * waits in the child, until the law (drwa_up_core.c) says that the modem's own queue
- * has room. Large sends are split, since a modem takes them packet by packet.
+ * Two bands. Short packets (ACKs, SYNs, requests, voice) pass at once, but none
+ * overtakes another of its flow: senders take that for a loss (RFC 9002, 6.1.1). All
+ * else waits in the child, until the law (drwa_up_core.c) says that the modem's own
+ * queue has room. Large sends are split, since a modem takes them packet by packet.
  *
  * What is released leaves a mark if its answer can be told: TCP's data and SYN, by
  * sequence number; DNS, ICMP echo and STUN, by their names. Answers are seen as a
@@ -44,6 +45,9 @@
 
 #define UP_DNS_PORT		53
 
+/* Two flows of the child's in one place send what is short in it, too: of ten, one in 25. */
+#define UP_PLACES		256
+
 /* A link that was silent for a minute is another one. */
 #define UP_IDLE_NS		(60ULL * NSEC_PER_SEC)
 
@@ -53,6 +57,11 @@ struct drwa_up_sched_data {
 	struct qdisc_watchdog	watchdog;
 	struct packet_type	answers;
 	struct Qdisc		*self;
+
+	/* By flow, the last packet that the child took: never followed, and one that was
+	 * dropped there stays until the next one.
+	 */
+	const struct sk_buff	*last[UP_PLACES];
 
 	/* Of what follows; answers come on any CPU, in softirq context. */
 	spinlock_t		lock;
@@ -294,13 +303,29 @@ static bool drwa_up_is_short(const struct sk_buff *skb)
 	return qdisc_pkt_len(skb) <= UP_SHORT_BYTES;
 }
 
+static const struct sk_buff **drwa_up_last(struct drwa_up_sched_data *q,
+					   struct sk_buff *skb)
+{
+	return &q->last[skb_get_hash(skb) % UP_PLACES];
+}
+
+/* Is a packet of the same flow in the child? */
+static bool drwa_up_is_behind(struct drwa_up_sched_data *q, struct sk_buff *skb)
+{
+	return q->qdisc->q.qlen && *drwa_up_last(q, skb);
+}
+
 static int drwa_up_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 				 struct sk_buff **to_free)
 {
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	const struct sk_buff **last = drwa_up_last(q, skb);
 	unsigned int len = qdisc_pkt_len(skb);
 	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
 
+	/* After NET_XMIT_CN it is there, and another one was dropped. */
+	if (ret == NET_XMIT_SUCCESS || ret == NET_XMIT_CN)
+		*last = skb;
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
 			qdisc_qstats_drop(sch);
@@ -331,11 +356,14 @@ static int drwa_up_split(struct sk_buff *skb, struct Qdisc *sch,
 			taken++;
 		}
 	}
+	if (!taken) {
+		kfree_skb(skb);
+		return NET_XMIT_DROP;
+	}
 	/* Whoever is above counts one packet, and its length. */
-	if (taken)
-		qdisc_tree_reduce_backlog(sch, 1 - taken, before - len);
+	qdisc_tree_reduce_backlog(sch, 1 - taken, before - len);
 	consume_skb(skb);
-	return taken ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	return NET_XMIT_SUCCESS;
 }
 
 static int drwa_up_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -345,7 +373,7 @@ static int drwa_up_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 	if (skb_is_gso(skb))
 		return drwa_up_split(skb, sch, to_free);
-	if (!drwa_up_is_short(skb))
+	if (!drwa_up_is_short(skb) || drwa_up_is_behind(q, skb))
 		return drwa_up_enqueue_child(skb, sch, to_free);
 	if (q->shorts.qlen >= UP_SHORT_PACKETS)
 		return qdisc_drop(skb, sch, to_free);
@@ -374,8 +402,12 @@ static struct sk_buff *drwa_up_next(struct Qdisc *sch, u32 now_us)
 	}
 	if (!q->qdisc->q.qlen)
 		return NULL;
-	if (drwa_up_room(q->law, now_us, &wait_us))
-		return q->qdisc->dequeue(q->qdisc);
+	if (drwa_up_room(q->law, now_us, &wait_us)) {
+		skb = q->qdisc->dequeue(q->qdisc);
+		if (skb && *drwa_up_last(q, skb) == skb)
+			*drwa_up_last(q, skb) = NULL;
+		return skb;
+	}
 	qdisc_watchdog_schedule_ns(&q->watchdog,
 				   ktime_get_ns() + (u64)wait_us * NSEC_PER_USEC);
 	return NULL;
