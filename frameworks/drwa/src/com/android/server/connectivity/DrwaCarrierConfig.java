@@ -39,7 +39,7 @@ import java.util.concurrent.Executor;
  * <p>Until a carrier is identified, the configuration holds the defaults of CarrierConfigManager,
  * which are the product's default. A key that is missing there too, has the wrong type or is out of
  * range counts as {@link #DEFAULT_ENABLED}, {@link #DEFAULT_LAMBDA} or {@link #DEFAULT_UPLINK_MS},
- * and is logged, but for an uplink that is missing.
+ * and is logged, but for one of the keys that a carrier need not speak of.
  *
  * <p>Belongs to the handler's thread, which never waits for telephony: the phone process may be
  * busy, or starting. It is called on another thread, which posts what it answers. No method throws
@@ -84,6 +84,11 @@ final class DrwaCarrierConfig {
 
     @VisibleForTesting static final boolean DEFAULT_AQM = false;
 
+    /** Whether all of that holds while the phone roams, too; if not, it is off there. */
+    @VisibleForTesting static final String KEY_ROAMING = "drwa_roaming_bool";
+
+    @VisibleForTesting static final boolean DEFAULT_ROAMING = true;
+
     @NonNull private final Context mContext;
     @NonNull private final Handler mHandler;
 
@@ -111,20 +116,22 @@ final class DrwaCarrierConfig {
     private static final class Answer {
         final int mLambda;
         final boolean mAqm;
+        final boolean mRoaming;
         final int mUplinkMs;
 
         /** Why there is no configuration, or null if there is one. */
         @Nullable final String mProblem;
 
-        Answer(int lambda, boolean aqm, int uplinkMs, @Nullable String problem) {
+        Answer(int lambda, boolean aqm, boolean roaming, int uplinkMs, @Nullable String problem) {
             mLambda = lambda;
             mAqm = aqm;
+            mRoaming = roaming;
             mUplinkMs = uplinkMs;
             mProblem = problem;
         }
 
         static Answer problem(@NonNull String problem) {
-            return new Answer(DrwaKnobs.OFF, DEFAULT_AQM, DrwaUplink.OFF, problem);
+            return new Answer(DrwaKnobs.OFF, DEFAULT_AQM, DEFAULT_ROAMING, DrwaUplink.OFF, problem);
         }
     }
 
@@ -171,17 +178,19 @@ final class DrwaCarrierConfig {
 
     /** The setting of a subscription, off until telephony has answered. */
     @NonNull
-    DrwaSetting get(int subId) {
+    DrwaSetting get(int subId, boolean roams) {
         final Answer answer = use(subId);
         if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
         if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
+        if (roams && !answer.mRoaming) return DrwaSetting.off("roaming");
         return new DrwaSetting(answer.mLambda, answer.mAqm, describeCarrier(subId));
     }
 
     /** The target of a subscription's uplink in ms, off until telephony has answered. */
-    int getUplinkMs(int subId) {
+    int getUplinkMs(int subId, boolean roams) {
         final Answer answer = use(subId);
-        return answer == null ? DrwaUplink.OFF : answer.mUplinkMs;
+        if (answer == null || (roams && !answer.mRoaming)) return DrwaUplink.OFF;
+        return answer.mUplinkMs;
     }
 
     /** What telephony has answered of a subscription that a network uses. */
@@ -250,7 +259,9 @@ final class DrwaCarrierConfig {
         try {
             final CarrierConfigManager manager = getManager();
             if (manager == null) return Answer.problem("no carrier configuration");
-            config = manager.getConfigForSubId(subId, KEY_ENABLED, KEY_LAMBDA, KEY_AQM, KEY_UPLINK);
+            config =
+                    manager.getConfigForSubId(
+                            subId, KEY_ENABLED, KEY_LAMBDA, KEY_AQM, KEY_ROAMING, KEY_UPLINK);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
@@ -258,7 +269,8 @@ final class DrwaCarrierConfig {
         }
         return new Answer(
                 getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF,
-                getAqm(config, subId),
+                getOptional(config, subId, KEY_AQM, DEFAULT_AQM),
+                getOptional(config, subId, KEY_ROAMING, DEFAULT_ROAMING),
                 getUplinkMs(config, subId),
                 null);
     }
@@ -280,13 +292,14 @@ final class DrwaCarrierConfig {
         return DEFAULT_LAMBDA;
     }
 
-    private static boolean getAqm(@Nullable PersistableBundle config, int subId) {
-        final Object value = config == null ? null : config.get(KEY_AQM);
+    private static boolean getOptional(
+            @Nullable PersistableBundle config, int subId, String key, boolean byDefault) {
+        final Object value = config == null ? null : config.get(key);
         // Of a carrier that does not speak of it, nothing need be said
-        if (value == null) return DEFAULT_AQM;
+        if (value == null) return byDefault;
         if (value instanceof Boolean) return (Boolean) value;
-        logDefault(subId, KEY_AQM, value, DEFAULT_AQM);
-        return DEFAULT_AQM;
+        logDefault(subId, key, value, byDefault);
+        return byDefault;
     }
 
     private static int getUplinkMs(@Nullable PersistableBundle config, int subId) {

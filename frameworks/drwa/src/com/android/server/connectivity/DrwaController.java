@@ -18,7 +18,9 @@
 
 package com.android.server.connectivity;
 
+import static android.net.NetworkCapabilities.NET_CAPABILITY_DUN;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_INTERNET;
+import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING;
 import static android.net.NetworkCapabilities.TRANSPORT_BLUETOOTH;
 import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
 import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
@@ -68,8 +70,8 @@ import java.util.concurrent.TimeoutException;
  * if it has them, else those of BPF programs if there are any, else none.
  *
  * <ul>
- *   <li>A cellular network with internet access gets what its subscription's carrier wants, see
- *       {@link DrwaCarrierConfig}.
+ *   <li>A cellular network with internet access, or that a hotspot's clients have it by, gets what
+ *       its subscription's carrier wants, see {@link DrwaCarrierConfig}.
  *   <li>A network that runs over others, a VPN or a VCN, is on only if all of them are, with the
  *       least of their targets.
  *   <li>Every other network is off.
@@ -210,6 +212,8 @@ public class DrwaController {
         /** Whose carrier decides, or INVALID_SUBSCRIPTION_ID if none does. */
         final int mSubId;
 
+        final boolean mRoams;
+
         /** What the network runs over, or null if it is no VPN or VCN. */
         @Nullable final List<Network> mUnderlyingNetworks;
 
@@ -221,6 +225,7 @@ public class DrwaController {
         NetworkState(@NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
             mInterfaces = lp.getAllInterfaceNames();
             mTcpBufferSizes = lp.getTcpBufferSizes();
+            mRoams = !nc.hasCapability(NET_CAPABILITY_NOT_ROAMING);
             mUnderlyingNetworks = nc.getUnderlyingNetworks();
             mReasonOff = mUnderlyingNetworks == null ? getReasonOff(nc) : null;
             final boolean carrierDecides = mUnderlyingNetworks == null && mReasonOff == null;
@@ -243,8 +248,12 @@ public class DrwaController {
                 }
             }
             if (!cellular) return "unknown transport";
-            // ConnectivityService takes the capability away from tests' networks
-            if (!test && !nc.hasCapability(NET_CAPABILITY_INTERNET)) return "no internet access";
+            // ConnectivityService takes the capabilities away from tests' networks
+            if (!test
+                    && !nc.hasCapability(NET_CAPABILITY_INTERNET)
+                    && !nc.hasCapability(NET_CAPABILITY_DUN)) {
+                return "no internet access";
+            }
             if (getSubId(nc) == INVALID_SUBSCRIPTION_ID) return "no subscription";
             return null;
         }
@@ -282,6 +291,7 @@ public class DrwaController {
             if (!(o instanceof NetworkState)) return false;
             final NetworkState other = (NetworkState) o;
             return mSubId == other.mSubId
+                    && mRoams == other.mRoams
                     && mInterfaces.equals(other.mInterfaces)
                     && Objects.equals(mTcpBufferSizes, other.mTcpBufferSizes)
                     && Objects.equals(mReasonOff, other.mReasonOff)
@@ -291,7 +301,7 @@ public class DrwaController {
         @Override
         public int hashCode() {
             return Objects.hash(
-                    mSubId, mInterfaces, mTcpBufferSizes, mReasonOff, mUnderlyingNetworks);
+                    mSubId, mRoams, mInterfaces, mTcpBufferSizes, mReasonOff, mUnderlyingNetworks);
         }
     }
 
@@ -752,13 +762,15 @@ public class DrwaController {
     private int decideUplinkMs(NetworkState state) {
         final boolean isBelowOthers = state.mReasonOff == null && state.mUnderlyingNetworks == null;
         return isBelowOthers && !state.mInterfaces.isEmpty()
-                ? mCarrierConfig.getUplinkMs(state.mSubId)
+                ? mCarrierConfig.getUplinkMs(state.mSubId, state.mRoams)
                 : DrwaUplink.OFF;
     }
 
     private DrwaSetting decide(NetworkState state, int maxStacked) {
         if (state.mReasonOff != null) return DrwaSetting.off(state.mReasonOff);
-        if (state.mUnderlyingNetworks == null) return mCarrierConfig.get(state.mSubId);
+        if (state.mUnderlyingNetworks == null) {
+            return mCarrierConfig.get(state.mSubId, state.mRoams);
+        }
         if (maxStacked == 1) return DrwaSetting.off("too many stacked networks");
 
         DrwaSetting least = null;

@@ -5,6 +5,7 @@ package com.android.server.connectivity;
 import static com.android.server.connectivity.DrwaCarrierConfig.DEFAULT_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ROAMING;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static com.android.server.connectivity.DrwaCarrierConfig.MAX_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.MAX_UPLINK_MS;
@@ -58,7 +59,7 @@ public class CarrierXmlFuzzTest {
         "carrier_config",
     };
     private static final String[] NAMES = {
-        KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, "drwa_lambda", "", null
+        KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_ROAMING, "drwa_lambda", "", null
     };
     private static final String[] VALUES = {
         "true",
@@ -162,13 +163,14 @@ public class CarrierXmlFuzzTest {
         return config;
     }
 
-    private static String expected(PersistableBundle config) {
-        for (String key : new String[] {KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK}) {
+    private static String expected(PersistableBundle config, boolean roams) {
+        for (String key : new String[] {KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_ROAMING}) {
             // The phone process copies the keys that it is asked for, and fails at such a value.
             if (config.get(key) instanceof PersistableBundle) {
                 return "off: carrier configuration unavailable";
             }
         }
+        if (roams && Boolean.FALSE.equals(config.get(KEY_ROAMING))) return "off: roaming";
         if (!Boolean.TRUE.equals(config.get(KEY_ENABLED))) return "off: carrier 1";
         int lambda = DEFAULT_LAMBDA;
         if (config.get(KEY_LAMBDA) instanceof Integer) {
@@ -179,7 +181,7 @@ public class CarrierXmlFuzzTest {
     }
 
     private static int expectedUplinkMs(PersistableBundle config) {
-        if (expected(config).equals("off: carrier configuration unavailable")) return 0;
+        if (expected(config, false).equals("off: carrier configuration unavailable")) return 0;
         if (!(config.get(KEY_UPLINK) instanceof Integer)) return 0;
         final int wanted = (Integer) config.get(KEY_UPLINK);
         return wanted >= MIN_UPLINK_MS && wanted <= MAX_UPLINK_MS ? wanted : 0;
@@ -202,16 +204,17 @@ public class CarrierXmlFuzzTest {
                     "seed " + mSeed + ": " + new String(document, StandardCharsets.UTF_8);
             mTelephony.setConfig(SUB, config);
             mTelephony.announceConfig(SUB);
-            final String wanted = expected(config);
+            final boolean roams = mRandom.nextBoolean();
+            final String wanted = expected(config, roams);
             try {
                 shadowOf(Looper.getMainLooper()).idle();
-                assertEquals(what, wanted, mConfig.get(SUB).toString());
+                assertEquals(what, wanted, mConfig.get(SUB, roams).toString());
             } catch (RuntimeException e) {
                 throw new AssertionError(what, e);
             }
             if (!wanted.startsWith("off")) on++;
             final int uplinkMs = expectedUplinkMs(config);
-            assertEquals(what, uplinkMs, mConfig.getUplinkMs(SUB));
+            assertEquals(what, uplinkMs, mConfig.getUplinkMs(SUB, false));
             if (uplinkMs != 0) held++;
             ShadowLog.clear();
         }

@@ -5,6 +5,7 @@ package com.android.server.connectivity;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_AQM;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ROAMING;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
@@ -48,9 +49,9 @@ public class DrwaCarrierConfigTest {
     }
 
     private String get() {
-        mConfig.get(SUB);
+        mConfig.get(SUB, false);
         idle();
-        return mConfig.get(SUB).toString();
+        return mConfig.get(SUB, false).toString();
     }
 
     private void announce(PersistableBundle config) {
@@ -184,7 +185,7 @@ public class DrwaCarrierConfigTest {
         assertEquals(1, mChanges);
         idle();
         assertEquals(2, mChanges);
-        assertEquals("λ=2.00: carrier 1989", mConfig.get(SUB).toString());
+        assertEquals("λ=2.00: carrier 1989", mConfig.get(SUB, false).toString());
     }
 
     @Test
@@ -203,7 +204,7 @@ public class DrwaCarrierConfigTest {
         mTelephony.setConfig(SUB, true, 150);
         mTelephony.announceConfig(SUB);
         idle();
-        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB).toString());
+        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB, false).toString());
         assertEquals(1, mTelephony.reads);
     }
 
@@ -234,11 +235,11 @@ public class DrwaCarrierConfigTest {
         assertEquals("λ=1.50: carrier 1989", readLambda(150));
         final int reads = mTelephony.reads;
         mConfig.forget(SUB);
-        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB).toString());
+        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB, false).toString());
         mConfig.forget(SUB);
         mTelephony.announceConfig(SUB /* slotIndex */, SUB + 1);
         idle();
-        mConfig.get(SUB);
+        mConfig.get(SUB, false);
         idle();
         assertEquals(reads + 2, mTelephony.reads);
     }
@@ -247,9 +248,9 @@ public class DrwaCarrierConfigTest {
     public void answerToAForgottenQuestionIsDropped() {
         mTelephony.setConfig(SUB, true, 150);
         mReader.slow = true;
-        mConfig.get(SUB);
+        mConfig.get(SUB, false);
         mConfig.forget(SUB);
-        mConfig.get(SUB);
+        mConfig.get(SUB, false);
         mReader.answer();
         idle();
         assertEquals(1, mChanges);
@@ -259,7 +260,8 @@ public class DrwaCarrierConfigTest {
     public void noOtherKeysAreRead() {
         readLambda(150);
         assertEquals(
-                "[drwa_enabled_bool, drwa_lambda_int, drwa_aqm_bool, drwa_uplink_target_ms_int]",
+                "[drwa_enabled_bool, drwa_lambda_int, drwa_aqm_bool, drwa_roaming_bool,"
+                        + " drwa_uplink_target_ms_int]",
                 mTelephony.keysRead.toString());
     }
 
@@ -269,15 +271,15 @@ public class DrwaCarrierConfigTest {
         config.putInt(KEY_LAMBDA, 150);
         if (value != null) config.putObject(KEY_AQM, value);
         announce(config);
-        return mConfig.get(SUB).toString();
+        return mConfig.get(SUB, false).toString();
     }
 
     @Test
     public void udpIsHeldWhereTheCarrierWantsIt() {
         assertEquals("λ=1.50, UDP held: carrier 1989", readAqm(true));
-        assertTrue(mConfig.get(SUB).aqm);
+        assertTrue(mConfig.get(SUB, false).aqm);
         assertEquals("λ=1.50: carrier 1989", readAqm(false));
-        assertFalse(mConfig.get(SUB).aqm);
+        assertFalse(mConfig.get(SUB, false).aqm);
         assertEquals("λ=1.50: carrier 1989", readAqm(null));
         assertEquals(0, ShadowLog.getLogsForTag("DrwaCarrierConfig").size());
     }
@@ -288,12 +290,40 @@ public class DrwaCarrierConfigTest {
         assertOneLineAbout("drwa_aqm_bool=true, using false");
     }
 
+    private void readRoaming(Object value) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(KEY_ENABLED, true);
+        config.putInt(KEY_LAMBDA, 150);
+        config.putInt(KEY_UPLINK, 20);
+        if (value != null) config.putObject(KEY_ROAMING, value);
+        announce(config);
+        assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB, false).toString());
+        assertEquals(20, mConfig.getUplinkMs(SUB, false));
+    }
+
+    @Test
+    public void roamingIsOffWhereTheCarrierWantsIt() {
+        readRoaming(false);
+        assertEquals("off: roaming", mConfig.get(SUB, true).toString());
+        assertEquals(0, mConfig.getUplinkMs(SUB, true));
+    }
+
+    @Test
+    public void roamingIsAsAtHomeElse() {
+        for (Object value : new Object[] {true, null, "false"}) {
+            readRoaming(value);
+            assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB, true).toString());
+            assertEquals(20, mConfig.getUplinkMs(SUB, true));
+        }
+        assertOneLineAbout("drwa_roaming_bool=false, using true");
+    }
+
     private int readUplink(Object value) {
         final PersistableBundle config = new PersistableBundle();
         config.putBoolean(KEY_ENABLED, false);
         if (value != null) config.putObject(KEY_UPLINK, value);
         announce(config);
-        return mConfig.getUplinkMs(SUB);
+        return mConfig.getUplinkMs(SUB, false);
     }
 
     @Test
@@ -321,12 +351,12 @@ public class DrwaCarrierConfigTest {
     public void uplinkIsOffUntilItIsRead() {
         mTelephony.setConfig(SUB, false, 125, 20);
         mReader.slow = true;
-        assertEquals(0, mConfig.getUplinkMs(SUB));
+        assertEquals(0, mConfig.getUplinkMs(SUB, false));
         mReader.answer();
         idle();
-        assertEquals(20, mConfig.getUplinkMs(SUB));
+        assertEquals(20, mConfig.getUplinkMs(SUB, false));
         assertEquals(1, mTelephony.reads);
-        assertEquals("off: carrier of subscription 1", mConfig.get(SUB).toString());
+        assertEquals("off: carrier of subscription 1", mConfig.get(SUB, false).toString());
     }
 
     @Test
@@ -335,6 +365,6 @@ public class DrwaCarrierConfigTest {
         mTelephony.setConfig(SUB, true, 125, 20);
         mTelephony.announceConfig(SUB);
         idle();
-        assertEquals(0, mConfig.getUplinkMs(SUB));
+        assertEquals(0, mConfig.getUplinkMs(SUB, false));
     }
 }

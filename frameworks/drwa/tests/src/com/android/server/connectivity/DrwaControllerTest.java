@@ -2,9 +2,11 @@
 
 package com.android.server.connectivity;
 
+import static android.net.NetworkCapabilities.NET_CAPABILITY_DUN;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_IMS;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_MMS;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_RESTRICTED;
+import static android.net.NetworkCapabilities.NET_CAPABILITY_NOT_ROAMING;
 import static android.net.NetworkCapabilities.TRANSPORT_BLUETOOTH;
 import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
 import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
@@ -99,6 +101,34 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertEquals(0, mNetd.writes);
         assertEquals(0, mTelephony.reads);
         assertDumped("rmnet_data2 off: no internet access");
+    }
+
+    @Test
+    public void networkOfAHotspotsClientsIsOn() {
+        start();
+        connect(CELL, cellularFor(NET_CAPABILITY_DUN, SUB), link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void roamingSwitchesWhereTheCarrierWantsIt() {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
+        config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
+        config.putBoolean(DrwaCarrierConfig.KEY_ROAMING, false);
+        mTelephony.setConfig(SUB, config);
+        mController.start();
+        final NetworkCapabilities roaming = cellular(SUB);
+        final NetworkCapabilities home =
+                new NetworkCapabilities.Builder(roaming)
+                        .addCapability(NET_CAPABILITY_NOT_ROAMING)
+                        .build();
+        connect(CELL, roaming, link(RMNET));
+        assertDumped("rmnet_data2 off: roaming");
+        connect(CELL, home, link(RMNET));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        connect(CELL, roaming, link(RMNET));
+        assertEquals(0, mNetd.getKnob(RMNET));
     }
 
     @Test

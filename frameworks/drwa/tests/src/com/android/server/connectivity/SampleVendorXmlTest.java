@@ -47,7 +47,7 @@ public class SampleVendorXmlTest {
         ShadowLog.clear();
         mTelephony.announceConfig(SUB);
         shadowOf(Looper.getMainLooper()).idle();
-        assertEquals(expected, mConfig.get(SUB).toString());
+        assertEquals(expected, mConfig.get(SUB, false).toString());
         // It says when a value is wrong and a default takes its place.
         if (!expected.startsWith("off")) {
             assertEquals(List.of(), ShadowLog.getLogsForTag("DrwaCarrierConfig"));
