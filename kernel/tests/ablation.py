@@ -58,7 +58,7 @@ MECHANISMS: dict[str, Edits] = {
         ("(silence_us ? change >> DRWA_MEAN_SHIFT : change)", "(change >> DRWA_MEAN_SHIFT)"),
     ),
     "START leaves silences to those in HOLD": (
-        ("	    !link_fresh(r->now_us, READ_ONCE(l->target_set_us)))", "	    true)"),
+        ("d->phase == DRWA_START && !learned)", "d->phase == DRWA_START && (learned || 1))"),
     ),
     "START's queue is beyond a silence": (
         ("silence_us = max(r->silent_us, READ_ONCE(l->silence_us));", "silence_us = 0;"),

@@ -516,6 +516,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
 	u32 last_rtt_us = d->rtt_us, silence_us = 0;
+	bool learned;
 
 	d->rtt_us = d->least_us;
 	/* What was offered before the window fell is still to come. */
@@ -536,10 +537,11 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 		silence_us = max(r->silent_us, READ_ONCE(l->silence_us));
 	r->stands = r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US) + silence_us;
 	/* In START, a sender's pauses are silences, too. So nothing is learned of these, and
-	 * who learns is left alone.
+	 * who has learned within the longest round without a pause is left alone.
 	 */
-	if (d->phase == DRWA_HOLD ? r->full : d->phase == DRWA_START &&
-	    !link_fresh(r->now_us, READ_ONCE(l->target_set_us)))
+	learned = r->alone &&
+		  r->now_us - READ_ONCE(l->target_set_us) < 2 * DRWA_SILENCE_MAX_US;
+	if (d->phase == DRWA_HOLD ? r->full : d->phase == DRWA_START && !learned)
 		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
 }
 
