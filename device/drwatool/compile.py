@@ -2,6 +2,7 @@
 """Compiles what a kernel's series touches, with the tree's configuration, away from the tree."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -84,8 +85,7 @@ def _configure(source: Path, copy: Path, out: Path, make: list[str]) -> str:
     if (source / name).is_file():
         shutil.copyfile(source / name, out / name)
     else:
-        configs = source / "arch" / ARCH / "configs"
-        name = "gki_defconfig" if (configs / "gki_defconfig").is_file() else "defconfig"
+        name = _default_configuration(source)
         _run([*make, name], copy)
     with (out / ".config").open("a") as config:
         config.write(f"{OPTION}=y\n")
@@ -95,6 +95,22 @@ def _configure(source: Path, copy: Path, out: Path, make: list[str]) -> str:
     return name
 
 
+def _default_configuration(source: Path) -> str:
+    """A name for make, which would look for one that is missing without end."""
+    folder = source / "arch" / ARCH / "configs"
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*defconfig"))
+    for name in "gki_defconfig", "defconfig":
+        if name in names:
+            return name
+    if len(names) == 1:
+        return names[0]
+    found = f"it has {', '.join(names[:SAID_LINES])}" if names else "it has none"
+    raise UsageError(
+        f"{source}: no gki_defconfig or defconfig for {ARCH}; {found}: copy your configuration to "
+        ".config, or leave --compile out"
+    )
+
+
 def _run(command: list[str], folder: Path) -> None:
     done = subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -102,5 +118,9 @@ def _run(command: list[str], folder: Path) -> None:
     if done.returncode:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         said = [line for line in said if not line.startswith("make")] or said
-        said = [line for line in said if "error:" in line] or said
-        raise ConflictError(f"{' '.join(command[-3:])} fails: {'; '.join(said[:SAID_LINES])}")
+        errors = [line for line in said if re.search(r"\berror\b", line)]
+        others = [line for line in said if "warning:" not in line] or said
+        text = "; ".join(errors[:SAID_LINES] or others[-SAID_LINES:])
+        if "can't open file" in text:
+            text += ": is a submodule not checked out?"
+        raise ConflictError(f"{' '.join(command[-3:])} fails: {text}")

@@ -167,8 +167,19 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
     base, there = _before(repository, project.prefix, steps[0])
 
     def read(path: str) -> str | None:
-        text = repository.try_git("cat-file", "blob", f"{base}:{project.prefix}{path}")
-        return None if text is None else described.decoded(text)
+        name = f"{project.prefix}{path}"
+        blob = repository.try_git("cat-file", "blob", f"{base}:{name}")
+        if blob is None:
+            return None
+        text = described.decoded(blob)
+        # A link's blob is the path that it leads to.
+        is_line = "\n" not in text
+        if is_line and repository.line("ls-tree", base, "--", name).startswith("120000 "):
+            raise UsageError(
+                f"{repository.folder}/{name} is a symbolic link to {text}: name the tree that has "
+                "the file"
+            )
+        return text
 
     if project.name == trees.KERNEL_PROJECT and read("Makefile") is None:
         raise UsageError(f"{repository.folder}: {project.prefix}Makefile is not committed")

@@ -164,10 +164,15 @@ def kernel_root(folder: Path) -> Path:
     """Kleaf checkouts keep the kernel itself in common/."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder: name the root of a kernel tree")
+    wanted = ("Kconfig", "Makefile", "net/ipv4")
     for candidate in folder, folder / "common":
-        if (candidate / "Kconfig").is_file() and (candidate / "Makefile").is_file():
+        if all((candidate / name).exists() for name in wanted):
             return candidate
-    raise UsageError(f"{folder} holds no kernel source: name the folder that has its Makefile")
+    missing = ", ".join(name for name in wanted if not (folder / name).exists())
+    raise UsageError(
+        f"{folder} holds no kernel source, for it lacks {missing}: name the folder that has "
+        f"{', '.join(wanted)}"
+    )
 
 
 def detect_kernel(folder: Path) -> Choice:

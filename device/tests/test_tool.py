@@ -671,20 +671,30 @@ esac
 """
 
 
+def build_tools(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str = "") -> None:
+    """A make that does what a kernel's does, or fails at an object and says so much."""
+    for name in ("flex", "bison", "bc", "aarch64-linux-gnu-gcc"):
+        write(folder / name, "#!/bin/sh\n")
+    write(folder / "said", said)
+    fail = f"case $* in *.o) cat '{folder}/said' >&2; exit 1;; esac"
+    write(folder / "make", MAKE % (fail if said else ""))
+    for path in folder.iterdir():
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def configurations(world: World, *names: str) -> None:
+    for name in names:
+        write(world.top / KERNEL / "arch/arm64/configs" / name, "CONFIG_NET=y\n")
+    commit(world.top / KERNEL, "Configuration")
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_compiled_ahead_of_any_commit(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
 ) -> None:
-    tools = tmp_path / "tools"
-    for name in ("flex", "bison", "bc", "aarch64-linux-gnu-gcc"):
-        write(tools / name, "#!/bin/sh\n")
-    fail = "case $* in *.o) echo 'net/ipv4/a.c:1: error: no' >&2; exit 1;; esac"
-    write(tools / "make", MAKE % (fail if broken else ""))
-    for path in tools.iterdir():
-        path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    write(world.top / KERNEL / "arch/arm64/configs/gki_defconfig", "CONFIG_NET=y\n")
-    commit(world.top / KERNEL, "Configuration")
+    build_tools(tmp_path / "tools", monkeypatch, "net/ipv4/a.c:1: error: no\n" if broken else "")
+    configurations(world, "gki_defconfig")
     before = world.snapshot()
     done = world.drwa("apply", "--compile")
     if broken:
@@ -695,6 +705,60 @@ def test_compiled_ahead_of_any_commit(
         assert done.code == 0, done.err
         assert "compiled 1 objects for arm64, gki_defconfig, " in done.out
         assert states(world) == ["fully", "fully", "fully"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        # Qualcomm's wrapper of the compiler, after the warnings that it forbids
+        (
+            "a.c:1: warning: unused\n" * 20 + "error, forbidden warning: a.c:1\nmake: ***\n",
+            "tcp_output.o fails: error, forbidden warning: a.c:1",
+        ),
+        (
+            'drivers/Kconfig:239: can\'t open file "drivers/kernelsu/Kconfig"\n',
+            'can\'t open file "drivers/kernelsu/Kconfig": is a submodule not checked out?',
+        ),
+    ],
+)
+def test_compile_tells_the_cause(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    build_tools(tmp_path / "tools", monkeypatch, said)
+    configurations(world, "gki_defconfig")
+    assert told in world.drwa("apply", "--compile").err
+
+
+def test_compile_takes_the_only_configuration(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_tools(tmp_path / "tools", monkeypatch)
+    configurations(world, "vendor/phone_defconfig")
+    assert "for arm64, vendor/phone_defconfig, " in world.drwa("check", "--compile").out
+
+
+@pytest.mark.parametrize("names", [(), ("a_defconfig", "vendor/b_defconfig")])
+def test_compile_asks_for_a_configuration(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    """A kernel's make would look for defconfig without end."""
+    build_tools(tmp_path / "tools", monkeypatch)
+    if names:
+        configurations(world, *names)
+    done = world.drwa("check", "--compile")
+    assert done.code == 2
+    found = f"it has {', '.join(names)}" if names else "it has none"
+    assert f"{found}: copy your configuration to .config" in done.err
+
+
+def test_a_link_in_place_of_a_file_is_refused(world: World) -> None:
+    path = world.top / KERNEL / "net/ipv4/tcp_output.c"
+    path.unlink()
+    path.symlink_to("/somewhere/tcp_output.c")
+    commit(world.top / KERNEL, "Link")
+    done = world.drwa("check")
+    assert done.code == 2
+    assert f"{path} is a symbolic link to /somewhere/tcp_output.c: name the tree" in done.err
 
 
 def test_compile_says_what_it_lacks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -890,7 +954,7 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (not_git, "is no git tree: get it with `repo sync` or git clone", 2),
         (empty_repository, "has no commit: check out a branch first", 2),
         (part_of_another, "is a part of the git tree", 2),
-        (no_kernel, "holds no kernel source: name the folder that has its Makefile", 2),
+        (no_kernel, "holds no kernel source, for it lacks Makefile: name", 2),
         (no_tree, "no such folder: name the root of an AOSP tree", 2),
         (empty_tree, "does not tell its Android release", 2),
         (old_release, "is Android of another API level (frameworks/base", 77),
