@@ -6,7 +6,7 @@ cross. After the last line the trace starts again, and that line's time is then 
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,13 +22,13 @@ class TraceError(Exception):
     """A file that is no trace."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Trace:
     """A trace: times in ms, never falling, of which the last one is not zero."""
 
     path: Path
     sha256: str
-    times_ms: npt.NDArray[np.uint32]
+    times_ms: npt.NDArray[np.uint32] = field(compare=False)
 
     @property
     def period_ms(self) -> int:
