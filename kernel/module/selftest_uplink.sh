@@ -17,7 +17,7 @@
 # Tests are called by name, and options are words to be split.
 # shellcheck disable=SC2086,SC2119,SC2120,SC2317
 
-tests="upload ipv6 detach_lets_go attach_takes_over options child wrong_children
+tests="upload ipv6 order detach_lets_go attach_takes_over options child wrong_children
 	several_queues interface_goes unload cycles storm kernel_log"
 
 # shellcheck source-path=SCRIPTDIR source=../tests/selftest_common.sh
@@ -91,6 +91,26 @@ upload() { held ""; }
 ipv6() {
 	address=fd77::2
 	held "-n 3"
+}
+
+# No packet overtakes another of its flow, and who is short alone does not wait. order.py lies
+# beside where there is a Python.
+order() {
+	[ -e "$here/order.py" ] || return 0
+	must on $phone tc qdisc replace dev cell0 root handle 1: drwa_up
+	# Its upload holds the gate shut.
+	"$tool" $phone $server 10.77.0.2 10 true 1 >/dev/null 2>&1 &
+	upload=$!
+	on $server "$here/order.py" take 10.78.0.1 >"$out" &
+	taker=$!
+	sleep 2
+	must on $phone "$here/order.py" send 10.78.0.1
+	wait $taker $upload
+	for flow in 1 2; do
+		at_least "packets of flow $flow" "$(value $flow count)" 501
+		at_most "late packets of flow $flow" "$(value $flow late)" 0
+	done
+	at_least "wait of mixed sizes, us," "$(value 1 wait_us)" $(($(value 2 wait_us) + 2001))
 }
 
 detach_lets_go() {

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
+
 PACKAGES = "chromium chromium-driver"
 
 
@@ -18,6 +20,10 @@ def missing() -> str:
     """Why there is no browser here; empty where there is one."""
     there = all(shutil.which(name) for name in ("chromium", "chromedriver"))
     return "" if there else f"no Chromium: apt-get install {PACKAGES}"
+
+
+# Of tests that cannot do without; `make test` installs it.
+needed = pytest.mark.skipif(bool(missing()), reason=missing())
 
 
 class Browser:
@@ -78,9 +84,9 @@ class Browser:
         body = {"script": script, "args": []}
         return self._ask("POST", f"{self._session}/execute/sync", body)
 
-    def wait(self, script: str, seconds: float = 30) -> None:
-        """Until a script in the page returns something that is true."""
-        end = time.monotonic() + seconds
+    def wait(self, script: str) -> None:
+        """Until a script in the page returns something that is true; half a minute at most."""
+        end = time.monotonic() + 30
         while not self.run(script):
             assert time.monotonic() < end, script
             time.sleep(0.05)

@@ -243,7 +243,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (done.code, done.err.count("\n")) == (2, 1)
 
 
-@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
+@browser.needed
 @pytest.mark.parametrize("width", [1200, 390])
 def test_in_a_browser(page: Path, width: int) -> None:
     """It renders, the console is silent, the filters filter, and nothing is wider than a phone."""

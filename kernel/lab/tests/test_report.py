@@ -60,7 +60,7 @@ def test_a_page_goes_by_mail(tmp_path: Path) -> None:
     assert len(page(demo_runs(), tmp_path).encode()) < 3_000_000
 
 
-@pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
+@browser.needed
 def test_in_a_browser(tmp_path: Path) -> None:
     page(demo_runs(), tmp_path)
     with Browser(1280, 844) as window:
