@@ -20,8 +20,9 @@ BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 1, 2
 BPF_OBJ_GET, BPF_OBJ_GET_INFO_BY_FD = 7, 15
 # Of struct bpf_map_info: type, id, size of keys and of values
 MAP_INFO = struct.Struct("4I")
-# struct drwa_dev: λ, queue's number, place, queue's place, l2, priority, clsact, aqm and echo
-DEV = struct.Struct("5I2H2I")
+# struct drwa_dev: λ, queue's number, place, queue's place, l2, priority, clsact, local,
+# aqm and echo
+DEV = struct.Struct("5IH2B2I")
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 
 

@@ -66,11 +66,13 @@ enum exit_code { DONE = 0, FAILED = 1, WRONG = 2, CANNOT = 77 };
 
 static const char usage[] =
 "Usage: drwa-bpf attach --interface NAME [--lambda NUMBER] [--queue NUMBER] [--aqm HOW]\n"
+"                       [--clients HOW]\n"
 "       drwa-bpf set --interface NAME [--lambda NUMBER] [--queue NUMBER] [--aqm HOW]\n"
+"                    [--clients HOW]\n"
 "       drwa-bpf status [--interface NAME] [--json]\n"
 "       drwa-bpf detach [--interface NAME]\n"
 "       drwa-bpf watch --interface PATTERN [--lambda NUMBER] [--queue NUMBER]\n"
-"                      [--aqm HOW [--probe ADDRESS]]\n"
+"                      [--aqm HOW [--probe ADDRESS]] [--clients HOW]\n"
 "\n"
 "Keeps the queue of a cellular link short: lowers the receive window in the TCP headers\n"
 "that go out over the interface, of this machine's connections and of those that it\n"
@@ -86,6 +88,8 @@ static const char usage[] =
 "                        off, the default. The delay is that of TCP beside it\n"
 "  -e, --probe ADDRESS   whom to send four ICMP echoes a second, while such UDP comes and\n"
 "                        no TCP; without it, UDP alone keeps its queue. Of watch\n"
+"  -c, --clients HOW     off: only this machine's own connections, not those that it\n"
+"                        forwards; on, the default: all\n"
 "  -p, --priority NUMBER of the filters, 1 to 65535; 1 unless given. Lower ones run first\n"
 "  -o, --object FILE     the programs; " DRWA_OBJECT "\n"
 "                        unless given\n"
@@ -119,10 +123,12 @@ struct options {
 	u32 priority;
 	u32 echo;
 	u8 aqm;
+	u8 local;
 	struct sockaddr_in6 probe;
 	bool lambda_given;
 	bool queue_given;
 	bool aqm_given;
+	bool clients_given;
 	bool json;
 };
 
@@ -148,6 +154,15 @@ static u8 parse_aqm(const char *text)
 		if (!strcmp(text, aqm_names[i]))
 			return i;
 	die(WRONG, "--aqm '%s': give on, tunnels or off", text);
+}
+
+static u8 parse_clients(const char *text)
+{
+	if (!strcmp(text, "on"))
+		return 0;
+	if (!strcmp(text, "off"))
+		return 1;
+	die(WRONG, "--clients '%s': give on or off", text);
 }
 
 /* An address of either family, in the room of the longer one */
@@ -704,6 +719,8 @@ static int attach(const struct options *o)
 		choose_queue(&devs, o->ifindex, &dev, o->queue);
 	if (o->aqm_given)
 		dev.aqm = o->aqm;
+	if (o->clients_given)
+		dev.local = o->local;
 	/* An attach beside watch leaves it its echoes. */
 	if (o->echo)
 		dev.echo = o->echo;
@@ -731,8 +748,8 @@ static int set(const struct options *o)
 	static struct devs devs;
 	struct drwa_dev *dev;
 
-	if (!o->lambda_given && !o->queue_given && !o->aqm_given)
-		die(WRONG, "set needs --lambda, --queue or --aqm");
+	if (!o->lambda_given && !o->queue_given && !o->aqm_given && !o->clients_given)
+		die(WRONG, "set needs --lambda, --queue, --aqm or --clients");
 	if (o->lambda_given && o->lambda)
 		refuse_second_governor(o->interface);
 	begin_changes();
@@ -744,6 +761,8 @@ static int set(const struct options *o)
 		choose_queue(&devs, o->ifindex, dev, o->queue);
 	if (o->aqm_given)
 		dev->aqm = o->aqm;
+	if (o->clients_given)
+		dev->local = o->local;
 	write_dev(&devs, o->ifindex, dev);
 	return DONE;
 }
@@ -816,7 +835,7 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 	if (!json) {
 		printf("%-16s %6.2f %6u %8llu %9llu %9llu %12llu %12llu %10llu %10llu%s\n", name,
 		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
-		       c->not_tcp, c->unknown, c->mptcp + c->is_signed,
+		       c->not_tcp, c->unknown, c->mptcp + c->is_signed + c->clients,
 		       attached ? "" : "  no filters: attach again");
 		if (dev->aqm)
 			printf("%-16s aqm %s: %llu flows held, %llu packets dropped; left alone: "
@@ -827,13 +846,13 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
 	       "\"queue\": %u, \"priority\": %u, \"flows\": %llu, \"rounds\": %llu, "
 	       "\"capped\": %llu, \"came_bytes\": %llu, \"ungoverned_bytes\": {\"not_tcp\": %llu, "
-	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu}, \"aqm\": \"%s\", "
-	       "\"udp\": {\"flows\": %llu, \"dropped\": %llu, \"deaf\": %llu, "
-	       "\"tunnels\": %llu}",
+	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu, \"clients\": %llu}, "
+	       "\"clients\": \"%s\", \"aqm\": \"%s\", \"udp\": {\"flows\": %llu, "
+	       "\"dropped\": %llu, \"deaf\": %llu, \"tunnels\": %llu}",
 	       comma, name, ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
 	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
-	       c->mptcp, c->is_signed, aqm_names[dev->aqm], c->udp_flows, c->udp_dropped,
-	       c->udp_deaf, c->udp_tunnels);
+	       c->mptcp, c->is_signed, c->clients, dev->local ? "off" : "on", aqm_names[dev->aqm],
+	       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);
 	print_bins("delay_us_log2", c->delay_us);
 	print_bins("rtt_us_log2", c->rtt_us);
 	putchar('}');
@@ -876,6 +895,8 @@ static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *de
 		return "aside: unread options";
 	if (!dev || !dev->lambda)
 		return "off";
+	if (f->forwarded && dev->local)
+		return "aside: client";
 	if (f->forwarded && !f->last_len && now_us() - f->opened_us > SILENT_US)
 		return "silent: idle, or offloaded";
 	if (!f->d.rtt_us)
@@ -1201,6 +1222,7 @@ static const struct option long_options[] = {
 	{ "lambda", required_argument, NULL, 'l' },
 	{ "queue", required_argument, NULL, 'q' },
 	{ "aqm", required_argument, NULL, 'a' },
+	{ "clients", required_argument, NULL, 'c' },
 	{ "probe", required_argument, NULL, 'e' },
 	{ "priority", required_argument, NULL, 'p' },
 	{ "object", required_argument, NULL, 'o' },
@@ -1228,7 +1250,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "i:l:q:a:e:p:o:jhV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "i:l:q:a:c:e:p:o:jhV", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			o->interface = optarg;
@@ -1244,6 +1266,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'a':
 			o->aqm = parse_aqm(optarg);
 			o->aqm_given = true;
+			break;
+		case 'c':
+			o->local = parse_clients(optarg);
+			o->clients_given = true;
 			break;
 		case 'e':
 			parse_address(optarg, &o->probe);

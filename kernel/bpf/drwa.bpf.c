@@ -630,6 +630,12 @@ static u32 standing_us(const struct drwa_queue *queue, u32 now_us)
 	return delay_us;
 }
 
+/* A client's connection is off where those are not governed. */
+static u32 lambda_of(const struct drwa_flow *f, const struct drwa_dev *dev)
+{
+	return choose(f->forwarded & dev->local, 0, dev->lambda);
+}
+
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
 		 struct drwa_counts *counts, const struct segment *s)
 {
@@ -653,7 +659,9 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		measure_segment(f, s->len, s->tcp.flags);
 	if (!rtt_us && s->len)
 		rtt_us = sample_us(f, s);
-	if (!dev->lambda) {
+	if (!lambda_of(f, dev)) {
+		if (dev->lambda)
+			count(&counts->clients, s->len);
 		if (f->d.rtt_us)
 			drwa_reset(&f->d, DRWA_LAW_DELAY);
 		return;
@@ -769,7 +777,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	s->key.remote_port = ports[0];
 	s->key.local_port = ports[1];
 	u = find_udp(skb, s, counts, bytes);
-	if (!u || u->state == DRWA_UDP_DEAF ||
+	if (!u || u->state == DRWA_UDP_DEAF || u->client ||
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
 		return false;
 	drwa_credit(&queue->link, beyond_headers(bytes));
@@ -923,7 +931,27 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 		WRITE_ONCE(f->acked, acked);
 	measure_lan(f, s, acked);
 	mark(f, s);
-	offer(skb, f, s, counts, dev->lambda && seen);
+	offer(skb, f, s, counts, lambda_of(f, dev) && seen);
+}
+
+/* What comes of UDP does not tell whether it is a client's, what is sent does. */
+static void let_client_be(struct __sk_buff *skb, struct segment *s)
+{
+	struct drwa_udp none, *u;
+	u16 ports[2];
+
+	if (bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
+		return;
+	s->key.local_port = ports[0];
+	s->key.remote_port = ports[1];
+	u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+	if (u) {
+		u->client = 1;
+		return;
+	}
+	__builtin_memset(&none, 0, sizeof(none));
+	none.client = 1;
+	bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST);
 }
 
 /* Whose packet it is */
@@ -996,8 +1024,12 @@ DRWA_PROG(egress)(struct __sk_buff *skb)
 	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
 	if (p.counts->sent > p.queue->sent)
 		p.queue->sent = p.counts->sent;
-	if (!parse(skb, p.dev->l2, &s, true))
+	if (!parse(skb, p.dev->l2, &s, true)) {
+		if (p.dev->aqm && p.dev->local && skb->ingress_ifindex &&
+		    s.protocol == IPPROTO_UDP)
+			let_client_be(skb, &s);
 		return TC_ACT_UNSPEC;
+	}
 	if (s.tcp.flags & TCPHDR_SYN) {
 		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
 			open(skb, &s, p.counts);

@@ -42,6 +42,7 @@ enum drwa_aqm {
  * @l2:		length of its link layer's header, bytes
  * @priority:	of the filters
  * @clsact:	its qdisc was made for them
+ * @local:	clients' connections, which are forwarded, are not governed
  * @aqm:	enum drwa_aqm: is UDP held to a short queue as well?
  * @echo:	@id of the owner's echoes, which nobody off the path can guess; 0: it sends none
  */
@@ -52,7 +53,8 @@ struct drwa_dev {
 	__u32	queue;
 	__u32	l2;
 	__u16	priority;
-	__u16	clsact;
+	__u8	clsact;
+	__u8	local;
 	__u32	aqm;
 	__u32	echo;
 };
@@ -119,6 +121,7 @@ struct drwa_queue {
  * @udp_dropped: packets of theirs that were dropped
  * @udp_deaf:	flows that did not react, and are left alone
  * @udp_tunnels: flows that are left alone as they may be a VPN's
+ * @clients:	bytes of TCP's data of clients that are not governed
  */
 struct drwa_counts {
 	__u64	came;
@@ -137,6 +140,7 @@ struct drwa_counts {
 	__u64	udp_dropped;
 	__u64	udp_deaf;
 	__u64	udp_tunnels;
+	__u64	clients;
 };
 
 /* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
@@ -280,6 +284,7 @@ enum drwa_udp_state {
  * @dropping:	a row of drops goes on
  * @state:	enum drwa_udp_state
  * @tunnel:	it may be a VPN's
+ * @client:	it was a client's while those were not governed; written where it is sent
  */
 struct drwa_udp {
 	__u32	level;
@@ -307,6 +312,7 @@ struct drwa_udp {
 	__u8	dropping;
 	__u8	state;
 	__u8	tunnel;
+	__u8	client;
 };
 
 #endif

@@ -810,6 +810,8 @@ int main(int argc, char **argv)
 		if (!(n % 4096)) {
 			dev.lambda = below(4) ? 100 + below(901) : 0;
 			dev.aqm = below(DRWA_AQM_TUNNELS + 1);
+			/* Nothing here is forwarded. */
+			dev.local = below(2);
 			/* A tunnel is known by its beginning. */
 			if (!(n % GENERATION)) {
 				dev.lambda = 125;

@@ -282,6 +282,7 @@ def test_needs_root(built: Path) -> None:
         ("attach --interface wwan0 --priority 0", WRONG),
         ("set --interface wwan0", WRONG),
         ("attach --interface wwan0 --aqm yes", WRONG),
+        ("attach --interface wwan0 --clients no", WRONG),
         ("attach --interface wwan0 --aqm on --probe 192.0.2.1", WRONG),
         ("watch --interface wwan0 --probe 192.0.2.1", WRONG),
         ("watch --interface wwan0 --aqm on --probe example.org", WRONG),
@@ -530,6 +531,88 @@ bpf status --json
     assert 100 * 1028 <= alone["not_tcp"] < 120_000
     # Of UDP, what is beyond TCP's headers
     assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
+
+
+# A client of this machine's
+CLIENT = """\
+ip netns add client
+ip link add lan0 type veth peer name wl0 netns client
+ip addr add 10.78.0.1/24 dev lan0
+ip link set lan0 up
+ip -n client addr add 10.78.0.2/24 dev wl0
+ip -n client link set wl0 up
+ip -n client route add default via 10.78.0.1
+ip -n server route add default via 10.77.0.2
+echo 1 >/proc/sys/net/ipv4/ip_forward
+"""
+
+# Who sends and who reads until the end, and who gets as much of UDP as is judged
+PEERS = {
+    "sends": """\
+import socket, threading
+def send(c):
+    while True:
+        c.sendall(bytes(65536))
+with socket.create_server(('10.77.0.1', 5001)) as s:
+    while True:
+        threading.Thread(target=send, args=(s.accept()[0],)).start()
+""",
+    "reads": """\
+import socket
+c = socket.create_connection(('10.77.0.1', 5001))
+while c.recv(1 << 20):
+    pass
+""",
+    "asks": """\
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+for _ in range(400):
+    s.sendto(bytes(9), ('10.77.0.1', 443))
+    s.recv(2000)
+""",
+    "answers": """\
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('10.77.0.1', 443))
+while True:
+    s.sendto(bytes([64]) + bytes(1199), s.recvfrom(9)[1])
+""",
+}
+
+
+def test_clients_stand_aside_where_asked_for(built: Path, tmp_path: Path) -> None:
+    """Of TCP and UDP, and while a connection goes on; what is the machine's own does not."""
+    for name, text in PEERS.items():
+        (tmp_path / name).write_text(text)
+    script = """\
+for each in sends answers; do ip netns exec server python3 $each & done
+waits '[ $(ip netns exec server ss -ltuHn | wc -l) = 2 ]'
+bpf attach --interface wwan0 --aqm on --clients off
+ip netns exec client python3 reads &
+ip netns exec client python3 asks
+waits 'bpf status | grep -q "^10.77.*client .*aside: client"'
+bpf status --json
+python3 reads &
+python3 asks
+waits 'bpf status --json | grep -q "flows.: 1, .*udp.: {.flows.: 1,"'
+bpf status --json
+bpf set --interface wwan0 --clients on
+waits 'bpf status --json | grep -q "flows.: 2, "'
+bpf status --json
+"""
+    text = said(built, f"cd {tmp_path}\n{SERVER}{CLIENT}{script}")
+    alone, beside, on = map(json.loads, text.splitlines())
+    (dev,) = alone["interfaces"]
+    assert dev["clients"] == "off"
+    assert (dev["flows"], dev["rounds"], dev["capped"], dev["udp"]["flows"]) == (0, 0, 0, 0)
+    assert dev["ungoverned_bytes"]["clients"] > 100_000
+    assert dev["ungoverned_bytes"]["unknown"] == 0
+    states = {c["forwarded"]: c["state"] for c in beside["connections"]}
+    assert states[True] == "aside: client" != states[False]
+    (dev,) = on["interfaces"]
+    assert (dev["clients"], dev["aqm"]) == ("on", "on")
+    assert "aside: client" not in {c["state"] for c in on["connections"]}
 
 
 def test_connections_that_ended_are_forgotten(built: Path) -> None:
