@@ -97,6 +97,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** {@code struct drwa_queue} */
     @VisibleForTesting static final int QUEUE_BYTES = 112;
 
+    /** The qdisc does not go with the filters. */
+    @VisibleForTesting static final short CLSACT_STAYS = 0;
+
     /** The programs hear of no answer to an echo. */
     @VisibleForTesting static final long NO_ECHO = 0;
 
@@ -147,15 +150,19 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         public final int priority;
 
         /** Whether the qdisc goes with the filters: here it stays. */
-        @Field(order = 6, type = Type.U16)
-        public final int clsact;
+        @Field(order = 6, type = Type.U8)
+        public final short clsact;
+
+        /** Whether what is forwarded is left alone, 0 or 1. */
+        @Field(order = 7, type = Type.U8)
+        public final short local;
 
         /** Whether UDP is held to a short queue as well, 0 or 1. */
-        @Field(order = 7, type = Type.U32)
+        @Field(order = 8, type = Type.U32)
         public final long aqm;
 
         /** What answers to echoes begin with: here none are sent. */
-        @Field(order = 8, type = Type.U32)
+        @Field(order = 9, type = Type.U32)
         public final long echo;
 
         public Dev(
@@ -165,7 +172,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long queue,
                 final long l2,
                 final int priority,
-                final int clsact,
+                final short clsact,
+                final short local,
                 final long aqm,
                 final long echo) {
             this.lambda = lambda;
@@ -175,6 +183,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.l2 = l2;
             this.priority = priority;
             this.clsact = clsact;
+            this.local = local;
             this.aqm = aqm;
             this.echo = echo;
         }
@@ -256,6 +265,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 15, type = Type.U63)
         public final long udpTunnels;
 
+        /** Bytes of TCP of clients that are left alone. */
+        @Field(order = 16, type = Type.U63)
+        public final long clients;
+
         public Counts(
                 final long came,
                 final long sent,
@@ -272,7 +285,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long udpFlows,
                 final long udpDropped,
                 final long udpDeaf,
-                final long udpTunnels) {
+                final long udpTunnels,
+                final long clients) {
             this.came = came;
             this.sent = sent;
             this.notTcp = notTcp;
@@ -289,6 +303,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.udpDropped = udpDropped;
             this.udpDeaf = udpDeaf;
             this.udpTunnels = udpTunnels;
+            this.clients = clients;
         }
 
         /** In the names of {@code drwa-bpf status}. */
@@ -304,6 +319,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             text.append(" unknown=").append(unknown);
             text.append(" mptcp=").append(mptcp);
             text.append(" signed=").append(isSigned);
+            text.append(" clients=").append(clients);
             text.append(" udp_flows=").append(udpFlows);
             text.append(" udp_dropped=").append(udpDropped);
             text.append(" udp_deaf=").append(udpDeaf);
@@ -616,9 +632,11 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     private Dev makeDev(String iface, @Nullable Entry known, DrwaSetting setting, int number)
             throws ErrnoException {
         final long aqm = setting.aqm ? 1 : 0;
+        final short local = (short) (setting.tethering ? 0 : 1);
         if (known != null
                 && known.mDev.lambda == setting.lambda
                 && known.mDev.aqm == aqm
+                && known.mDev.local == local
                 && known.mDev.number == number) {
             return known.mDev;
         }
@@ -628,7 +646,17 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
         final boolean keepsQueue = known != null && known.mDev.number == number;
         final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
-        return new Dev(setting.lambda, number, slot, queue, l2, PRIORITY, 0, aqm, NO_ECHO);
+        return new Dev(
+                setting.lambda,
+                number,
+                slot,
+                queue,
+                l2,
+                PRIORITY,
+                CLSACT_STAYS,
+                local,
+                aqm,
+                NO_ECHO);
     }
 
     /**
@@ -647,7 +675,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         if (place == PLACES) return place;
         final Struct.S32 key = new Struct.S32(place);
         final byte[] bins = new byte[BINS * Long.BYTES];
-        mCounts.updateEntry(key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0));
+        mCounts.updateEntry(
+                key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0));
         mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
         return place;
     }

@@ -84,6 +84,14 @@ final class DrwaCarrierConfig {
 
     @VisibleForTesting static final boolean DEFAULT_AQM = false;
 
+    /**
+     * Whether the connections that the phone forwards, as of a hotspot's clients, are governed as
+     * its own are. Programs at the interface can, a kernel with the series governs none of them.
+     */
+    @VisibleForTesting static final String KEY_TETHERING = "drwa_tethering_bool";
+
+    @VisibleForTesting static final boolean DEFAULT_TETHERING = true;
+
     /** Whether all of that holds while the phone roams, too; if not, it is off there. */
     @VisibleForTesting static final String KEY_ROAMING = "drwa_roaming_bool";
 
@@ -116,22 +124,36 @@ final class DrwaCarrierConfig {
     private static final class Answer {
         final int mLambda;
         final boolean mAqm;
+        final boolean mTethering;
         final boolean mRoaming;
         final int mUplinkMs;
 
         /** Why there is no configuration, or null if there is one. */
         @Nullable final String mProblem;
 
-        Answer(int lambda, boolean aqm, boolean roaming, int uplinkMs, @Nullable String problem) {
+        Answer(
+                int lambda,
+                boolean aqm,
+                boolean tethering,
+                boolean roaming,
+                int uplinkMs,
+                @Nullable String problem) {
             mLambda = lambda;
             mAqm = aqm;
+            mTethering = tethering;
             mRoaming = roaming;
             mUplinkMs = uplinkMs;
             mProblem = problem;
         }
 
         static Answer problem(@NonNull String problem) {
-            return new Answer(DrwaKnobs.OFF, DEFAULT_AQM, DEFAULT_ROAMING, DrwaUplink.OFF, problem);
+            return new Answer(
+                    DrwaKnobs.OFF,
+                    DEFAULT_AQM,
+                    DEFAULT_TETHERING,
+                    DEFAULT_ROAMING,
+                    DrwaUplink.OFF,
+                    problem);
         }
     }
 
@@ -183,7 +205,8 @@ final class DrwaCarrierConfig {
         if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
         if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
         if (roams && !answer.mRoaming) return DrwaSetting.off("roaming");
-        return new DrwaSetting(answer.mLambda, answer.mAqm, describeCarrier(subId));
+        return new DrwaSetting(
+                answer.mLambda, answer.mAqm, answer.mTethering, describeCarrier(subId));
     }
 
     /** The target of a subscription's uplink in ms, off until telephony has answered. */
@@ -261,7 +284,13 @@ final class DrwaCarrierConfig {
             if (manager == null) return Answer.problem("no carrier configuration");
             config =
                     manager.getConfigForSubId(
-                            subId, KEY_ENABLED, KEY_LAMBDA, KEY_AQM, KEY_ROAMING, KEY_UPLINK);
+                            subId,
+                            KEY_ENABLED,
+                            KEY_LAMBDA,
+                            KEY_AQM,
+                            KEY_TETHERING,
+                            KEY_ROAMING,
+                            KEY_UPLINK);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
@@ -270,6 +299,7 @@ final class DrwaCarrierConfig {
         return new Answer(
                 getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF,
                 getOptional(config, subId, KEY_AQM, DEFAULT_AQM),
+                getOptional(config, subId, KEY_TETHERING, DEFAULT_TETHERING),
                 getOptional(config, subId, KEY_ROAMING, DEFAULT_ROAMING),
                 getUplinkMs(config, subId),
                 null);

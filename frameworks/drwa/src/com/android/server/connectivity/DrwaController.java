@@ -478,7 +478,12 @@ public class DrwaController {
         if (reasonOff != null) return "DRWA is off: " + reasonOff;
         final String below = mKnobs.reachStacked() ? findBelow(iface) : null;
         if (below != null) return "Set " + below + ", which the packets of " + iface + " cross";
-        final DrwaSetting setting = new DrwaSetting(lambda, DrwaCarrierConfig.DEFAULT_AQM, "shell");
+        final DrwaSetting setting =
+                new DrwaSetting(
+                        lambda,
+                        DrwaCarrierConfig.DEFAULT_AQM,
+                        DrwaCarrierConfig.DEFAULT_TETHERING,
+                        "shell");
         DrwaKnobs.Result result = mKnobs.refresh(iface);
         if (result == DrwaKnobs.Result.DONE) result = mKnobs.set(iface, setting, findQueue(iface));
         if (result == DrwaKnobs.Result.DONE) mOverrides.put(iface, setting);
@@ -785,6 +790,7 @@ public class DrwaController {
                         new DrwaSetting(
                                 setting.lambda,
                                 setting.aqm,
+                                setting.tethering,
                                 "over network " + network + " (" + setting.reason + ")");
             }
         }

@@ -33,29 +33,43 @@ final class DrwaSetting {
     /** Whether UDP is held to a short queue as well, where programs at the interface can. */
     final boolean aqm;
 
+    /** Whether what the phone forwards, as of a hotspot's clients, is governed where it can be. */
+    final boolean tethering;
+
     /** For people who read a dump, e.g. "wifi" or "carrier 1989". */
     @NonNull final String reason;
 
-    DrwaSetting(int lambda, boolean aqm, @NonNull String reason) {
+    DrwaSetting(int lambda, boolean aqm, boolean tethering, @NonNull String reason) {
         this.lambda = lambda;
         this.aqm = aqm;
+        this.tethering = tethering;
         this.reason = reason;
     }
 
     static DrwaSetting off(@NonNull String reason) {
-        return new DrwaSetting(DrwaKnobs.OFF, false, reason);
+        return new DrwaSetting(DrwaKnobs.OFF, false, true, reason);
     }
 
     boolean isOn() {
         return lambda != DrwaKnobs.OFF;
     }
 
-    /** As in "off: wifi", "λ=1.50: carrier 1989" and "λ=1.50, UDP held: carrier 1989". */
+    /**
+     * As in "off: wifi", "λ=1.50: carrier 1989" and "λ=1.50, UDP held, clients left alone: carrier
+     * 1989".
+     */
     @Override
     public String toString() {
         if (!isOn()) return "off: " + reason;
         final String held = aqm ? ", UDP held" : "";
+        final String clients = tethering ? "" : ", clients left alone";
         return String.format(
-                Locale.ROOT, "λ=%d.%02d%s: %s", lambda / 100, lambda % 100, held, reason);
+                Locale.ROOT,
+                "λ=%d.%02d%s%s: %s",
+                lambda / 100,
+                lambda % 100,
+                held,
+                clients,
+                reason);
     }
 }

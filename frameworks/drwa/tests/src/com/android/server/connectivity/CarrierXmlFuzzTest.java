@@ -6,6 +6,7 @@ import static com.android.server.connectivity.DrwaCarrierConfig.DEFAULT_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ROAMING;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_TETHERING;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static com.android.server.connectivity.DrwaCarrierConfig.MAX_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.MAX_UPLINK_MS;
@@ -59,7 +60,7 @@ public class CarrierXmlFuzzTest {
         "carrier_config",
     };
     private static final String[] NAMES = {
-        KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_ROAMING, "drwa_lambda", "", null
+        KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_TETHERING, KEY_ROAMING, "drwa_lambda", "", null
     };
     private static final String[] VALUES = {
         "true",
@@ -164,7 +165,8 @@ public class CarrierXmlFuzzTest {
     }
 
     private static String expected(PersistableBundle config, boolean roams) {
-        for (String key : new String[] {KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_ROAMING}) {
+        for (String key :
+                new String[] {KEY_ENABLED, KEY_LAMBDA, KEY_UPLINK, KEY_TETHERING, KEY_ROAMING}) {
             // The phone process copies the keys that it is asked for, and fails at such a value.
             if (config.get(key) instanceof PersistableBundle) {
                 return "off: carrier configuration unavailable";
@@ -177,7 +179,9 @@ public class CarrierXmlFuzzTest {
             final int wanted = (Integer) config.get(KEY_LAMBDA);
             if (wanted >= MIN_LAMBDA && wanted <= MAX_LAMBDA) lambda = wanted;
         }
-        return String.format("λ=%d.%02d: carrier 1", lambda / 100, lambda % 100);
+        final String clients =
+                Boolean.FALSE.equals(config.get(KEY_TETHERING)) ? ", clients left alone" : "";
+        return String.format("λ=%d.%02d%s: carrier 1", lambda / 100, lambda % 100, clients);
     }
 
     private static int expectedUplinkMs(PersistableBundle config) {

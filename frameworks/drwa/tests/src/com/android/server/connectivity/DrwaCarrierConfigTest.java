@@ -6,6 +6,7 @@ import static com.android.server.connectivity.DrwaCarrierConfig.KEY_AQM;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ENABLED;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_LAMBDA;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_ROAMING;
+import static com.android.server.connectivity.DrwaCarrierConfig.KEY_TETHERING;
 import static com.android.server.connectivity.DrwaCarrierConfig.KEY_UPLINK;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
@@ -260,8 +261,8 @@ public class DrwaCarrierConfigTest {
     public void noOtherKeysAreRead() {
         readLambda(150);
         assertEquals(
-                "[drwa_enabled_bool, drwa_lambda_int, drwa_aqm_bool, drwa_roaming_bool,"
-                        + " drwa_uplink_target_ms_int]",
+                "[drwa_enabled_bool, drwa_lambda_int, drwa_aqm_bool, drwa_tethering_bool,"
+                        + " drwa_roaming_bool, drwa_uplink_target_ms_int]",
                 mTelephony.keysRead.toString());
     }
 
@@ -288,6 +289,31 @@ public class DrwaCarrierConfigTest {
     public void udpIsNotHeldForAWordOfAnotherType() {
         assertEquals("λ=1.50: carrier 1989", readAqm("true"));
         assertOneLineAbout("drwa_aqm_bool=true, using false");
+    }
+
+    private DrwaSetting readTethering(Object value) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(KEY_ENABLED, true);
+        config.putInt(KEY_LAMBDA, 150);
+        if (value != null) config.putObject(KEY_TETHERING, value);
+        announce(config);
+        return mConfig.get(SUB, false);
+    }
+
+    @Test
+    public void clientsAreLeftAloneWhereTheCarrierWantsIt() {
+        assertFalse(readTethering(false).tethering);
+        assertEquals(
+                "λ=1.50, clients left alone: carrier 1989", mConfig.get(SUB, false).toString());
+    }
+
+    @Test
+    public void clientsAreGovernedElse() {
+        for (Object value : new Object[] {true, null, "false"}) {
+            assertTrue(readTethering(value).tethering);
+            assertEquals("λ=1.50: carrier 1989", mConfig.get(SUB, false).toString());
+        }
+        assertOneLineAbout("drwa_tethering_bool=false, using true");
     }
 
     private void readRoaming(Object value) {

@@ -357,6 +357,29 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     @Test
+    public void clientsAreGovernedAsTheCarrierSays() {
+        startOnCellular();
+        connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
+        assertEquals(0, getDev(RMNET).local);
+        for (boolean tethering : new boolean[] {false, true}) {
+            final PersistableBundle config = new PersistableBundle();
+            config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
+            config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
+            config.putBoolean(DrwaCarrierConfig.KEY_TETHERING, tethering);
+            mTelephony.setConfig(SUB, config);
+            mTelephony.announceConfig(SUB);
+            idle();
+            assertEquals(tethering ? 0 : 1, getDev(RMNET).local);
+            assertEquals(tethering ? 0 : 1, getDev(TUN).local);
+            assertDumped(
+                    tethering
+                            ? "rmnet_data2 λ=1.50: carrier 1989"
+                            : "rmnet_data2 λ=1.50, clients left alone: carrier 1989");
+            assertGoverned(RMNET, TUN);
+        }
+    }
+
+    @Test
     public void interfacesOfOneQueueShareItsPlace() {
         startOnCellular();
         connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
@@ -382,7 +405,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mNetd.setKnob(RMNET, LAMBDA);
         final DrwaBpfKnobs knobs = new DrwaBpfKnobs(mBpf, new DrwaWriteLog());
         assertTrue(knobs.start());
-        final DrwaSetting setting = new DrwaSetting(LAMBDA, false, "test");
+        final DrwaSetting setting = new DrwaSetting(LAMBDA, false, true, "test");
         assertEquals(DrwaKnobs.Result.DONE, knobs.set(RMNET, setting, CELL));
         assertEquals(DrwaKnobs.Result.DONE, knobs.clean());
         assertGoverned(RMNET);
@@ -408,7 +431,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mBpf.counts.put(
                 0,
                 new DrwaBpfKnobs.Counts(
-                        1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14));
+                        1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14, 15));
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
@@ -621,11 +644,12 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         2,
                         8,
                         1,
-                        0));
+                        0,
+                        11));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
         assertDumped(
                 "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
-                        + " not_tcp=4 unknown=5 mptcp=6 signed=7"
+                        + " not_tcp=4 unknown=5 mptcp=6 signed=7 clients=11"
                         + " udp_flows=2 udp_dropped=8 udp_deaf=1 udp_tunnels=0"
                         + " delay_us=1,2,0,0,0,0,0,0,0,0,0,0,0,0"
                         + " rtt_us=0,0,1099511627776,0,0,0,0,0,0,0,0,0,0,0");
@@ -647,7 +671,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u32 queue",
                         "__u32 l2",
                         "__u16 priority",
-                        "__u16 clsact",
+                        "__u8 clsact",
+                        "__u8 local",
                         "__u32 aqm",
                         "__u32 echo"),
                 findMembers(header, "drwa_dev"));
@@ -668,26 +693,29 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 udp_flows",
                         "__u64 udp_dropped",
                         "__u64 udp_deaf",
-                        "__u64 udp_tunnels"),
+                        "__u64 udp_tunnels",
+                        "__u64 clients"),
                 findMembers(header, "drwa_counts"));
-        final ByteBuffer raw = ByteBuffer.allocate(42 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 42; i++) raw.putLong(i);
+        final ByteBuffer raw = ByteBuffer.allocate(43 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 43; i++) raw.putLong(i);
         raw.flip();
         assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
                 "flows=6 rounds=7 capped=8 came=0 sent=1 not_tcp=2 unknown=3 mptcp=4 signed=5"
-                        + " udp_flows=38 udp_dropped=39 udp_deaf=40 udp_tunnels=41"
+                        + " clients=42 udp_flows=38 udp_dropped=39 udp_deaf=40 udp_tunnels=41"
                         + " delay_us=9,10,11,12,13,14,15,16,17,18,19,20,21,22"
                         + " rtt_us=23,24,25,26,27,28,29,30,31,32,33,34,35,36",
                 Struct.parse(DrwaBpfKnobs.Counts.class, raw).toString());
         final ByteBuffer dev =
                 ByteBuffer.wrap(
-                        new DrwaBpfKnobs.Dev(150, 100, 3, 2, 14, 1, 0, 1, 7).writeToBytes());
+                        new DrwaBpfKnobs.Dev(150, 100, 3, 2, 14, 1, (short) 4, (short) 5, 1, 7)
+                                .writeToBytes());
         dev.order(ByteOrder.nativeOrder());
         assertEquals(32, dev.capacity());
         for (int each : new int[] {150, 100, 3, 2, 14}) assertEquals(each, dev.getInt());
         assertEquals(1, dev.getShort());
-        assertEquals(0, dev.getShort());
+        assertEquals(4, dev.get());
+        assertEquals(5, dev.get());
         assertEquals(1, dev.getInt());
         assertEquals(7, dev.getInt());
     }

@@ -216,7 +216,16 @@ public class FakeNetd extends INetd.Default {
     /** An entry as the programs' owner makes it, of no place in particular. */
     public static DrwaBpfKnobs.Dev makeDev(long lambda, long queue) {
         return new DrwaBpfKnobs.Dev(
-                lambda, queue, 0, 0, 0, DrwaBpfKnobs.PRIORITY, 0, 0, DrwaBpfKnobs.NO_ECHO);
+                lambda,
+                queue,
+                0,
+                0,
+                0,
+                DrwaBpfKnobs.PRIORITY,
+                DrwaBpfKnobs.CLSACT_STAYS,
+                (short) 0,
+                0,
+                DrwaBpfKnobs.NO_ECHO);
     }
 
     /** What governs the packets of an interface: those of 464xlat's cross the one below, too. */

@@ -22,6 +22,7 @@ import java.util.List;
 public class Struct {
     /** What C has for a field. */
     public enum Type {
+        U8(short.class, Byte.BYTES),
         U16(int.class, Short.BYTES),
         U32(long.class, Integer.BYTES),
         U63(long.class, Long.BYTES),
@@ -117,6 +118,8 @@ public class Struct {
 
     private static Object get(Field field, ByteBuffer buf) {
         switch (field.type()) {
+            case U8:
+                return (short) (buf.get() & 0xFF);
             case U16:
                 return buf.getShort() & 0xFFFF;
             case U32:
@@ -145,6 +148,9 @@ public class Struct {
                 throw new IllegalStateException(e);
             }
             switch (field.type()) {
+                case U8:
+                    buf.put((byte) (short) value);
+                    break;
                 case U16:
                     buf.putShort((short) (int) value);
                     break;
