@@ -31,6 +31,7 @@ import android.system.ErrnoException;
 import android.system.Os;
 import android.util.ArrayMap;
 import android.util.ArraySet;
+import android.util.SparseArray;
 import com.android.internal.annotations.VisibleForTesting;
 import com.android.net.module.util.BpfMap;
 import com.android.net.module.util.IBpfMap;
@@ -41,10 +42,14 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
  * The BPF programs that govern connections at interfaces, on a kernel without knobs of its own.
@@ -73,6 +78,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     @VisibleForTesting static final String DEVS = "drwa_devs";
     @VisibleForTesting static final String QUEUES = "drwa_queues";
     @VisibleForTesting static final String COUNTS = "drwa_counts";
+    @VisibleForTesting static final String FLOWS = "drwa_flows";
 
     /**
      * Before those of tethering and clat, which redirect what they take. The filter of a
@@ -88,6 +94,12 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     static final String NOT_LOADED = "; for why, see NetBpfLoad in the log of this boot";
 
     private static final int ETHER_HEADER_BYTES = 14;
+
+    /** DRWA_HEADER_BYTES of the programs, which count what a packet has beyond that. */
+    @VisibleForTesting static final int HEADER_BYTES = 72;
+
+    /** What comes while the filters are put there, or just after, says nothing. */
+    @VisibleForTesting static final long PAST_BYTES = 1_000_000;
 
     /** As in the programs. */
     @VisibleForTesting static final int BINS = 14;
@@ -121,7 +133,22 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** Indices of entries that have to go, since their interface has or they were left. */
     private final ArraySet<Integer> mGone = new ArraySet<>();
 
+    /** What the interfaces had received, by place, when they took it; null if nobody knows. */
+    private final AtomicReferenceArray<Received> mBefore = new AtomicReferenceArray<>(PLACES);
+
     private boolean mStarted;
+
+    /** What an interface has received in all. */
+    @VisibleForTesting
+    static final class Received {
+        final long mBytes;
+        final long mPackets;
+
+        Received(long bytes, long packets) {
+            mBytes = bytes;
+            mPackets = packets;
+        }
+    }
 
     /** {@code struct drwa_dev}: what is wanted of an interface. */
     public static class Dev extends Struct {
@@ -402,6 +429,29 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             return open(COUNTS, Counts.class);
         }
 
+        /**
+         * @throws ErrnoException if there is none, or it may not be read
+         */
+        @NonNull
+        IBpfMap<DrwaBpfClients.Key, DrwaBpfClients.Flow> openFlows() throws ErrnoException {
+            return new BpfMap<>(
+                    mapPath(FLOWS),
+                    BpfMap.BPF_F_RDONLY,
+                    DrwaBpfClients.Key.class,
+                    DrwaBpfClients.Flow.class);
+        }
+
+        /** CLOCK_MONOTONIC, which is the programs' clock. */
+        long getNowUs() {
+            return System.nanoTime() / 1000;
+        }
+
+        /** The kernel's own counters of interfaces, which the programs have no part in. */
+        @NonNull
+        List<String> readInterfaceCounters() throws IOException {
+            return Files.readAllLines(Paths.get("/proc/net/dev"));
+        }
+
         private static <V extends Struct> IBpfMap<Struct.S32, V> open(String map, Class<V> value)
                 throws ErrnoException {
             // The system server attaches filters since then.
@@ -640,7 +690,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 && known.mDev.number == number) {
             return known.mDev;
         }
-        final int slot = known == null ? takePlace() : (int) known.mDev.slot;
+        final int slot = known == null ? takePlace(iface) : (int) known.mDev.slot;
         if (slot == PLACES) return null;
         final long l2 =
                 known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
@@ -664,7 +714,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
      *
      * @return {@link #PLACES} if there is none
      */
-    private int takePlace() throws ErrnoException {
+    private int takePlace(String iface) throws ErrnoException {
         final Set<Long> taken = new ArraySet<>();
         for (int i = 0; i < mEntries.size(); i++) {
             taken.add(mEntries.valueAt(i).mDev.slot);
@@ -678,7 +728,30 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         mCounts.updateEntry(
                 key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0));
         mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
+        try {
+            mBefore.set(place, readReceived(iface));
+        } catch (IOException e) {
+            mBefore.set(place, null);
+            mLog.onRefused("Cannot read what came by " + iface, e);
+        }
         return place;
+    }
+
+    /**
+     * @return null if there is no such interface
+     */
+    @Nullable
+    private Received readReceived(String iface) throws IOException {
+        for (String line : mDeps.readInterfaceCounters()) {
+            final String[] columns = line.trim().split("[:\\s]+");
+            if (columns.length < 3 || !columns[0].equals(iface)) continue;
+            try {
+                return new Received(Long.parseLong(columns[1]), Long.parseLong(columns[2]));
+            } catch (NumberFormatException e) {
+                throw new IOException(line, e);
+            }
+        }
+        return null;
     }
 
     /** The place of the queue that others with this number are in, or its own. */
@@ -816,16 +889,52 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 if (dev != null) devs.put(index, dev);
             }
             pw.println("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
+            final SparseArray<DrwaBpfClients> clients = countClients(pw);
             for (Map.Entry<Integer, Dev> entry : devs.entrySet()) {
                 final Dev dev = entry.getValue();
+                final Counts counts = mCounts.getValue(new Struct.S32((int) dev.slot));
                 final String iface = mDeps.getName(entry.getKey());
                 pw.println(
                         (iface == null ? "index " + entry.getKey() : iface)
                                 + (" lambda=" + dev.lambda + " queue=" + dev.number + " ")
-                                + mCounts.getValue(new Struct.S32((int) dev.slot)));
+                                + counts);
+                if (counts != null) dumpPast(pw, iface, dev, counts);
+                final DrwaBpfClients own = clients.get(entry.getKey());
+                if (own != null) pw.println("  " + own);
             }
         } catch (ErrnoException e) {
             pw.println("Cannot read the BPF maps: " + e.getMessage());
         }
+    }
+
+    private SparseArray<DrwaBpfClients> countClients(PrintWriter pw) {
+        try {
+            return DrwaBpfClients.count(mDeps.openFlows(), mDeps.getNowUs());
+        } catch (ErrnoException e) {
+            pw.println("Cannot read " + mapPath(FLOWS) + ": " + e.getMessage());
+            return new SparseArray<>();
+        }
+    }
+
+    /**
+     * Prints how much came that no program saw, as where hardware forwards and the interface counts
+     * it. The programs count what a packet has beyond {@link #HEADER_BYTES}, so that it is more
+     * rather than less.
+     */
+    private void dumpPast(PrintWriter pw, @Nullable String iface, Dev dev, Counts counts) {
+        final Received before = mBefore.get((int) dev.slot);
+        if (iface == null || before == null) return;
+        final Received now;
+        try {
+            now = readReceived(iface);
+        } catch (IOException e) {
+            pw.println("  Cannot read what came: " + e.getMessage());
+            return;
+        }
+        if (now == null) return;
+        final long headers = (now.mPackets - before.mPackets) * (HEADER_BYTES + dev.l2);
+        final long past = now.mBytes - before.mBytes - counts.came - headers;
+        if (past < PAST_BYTES) return;
+        pw.println("  past the programs came " + past + " bytes or more");
     }
 }

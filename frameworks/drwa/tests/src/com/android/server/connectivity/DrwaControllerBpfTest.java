@@ -657,6 +657,97 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertTrue(dump(), dump().contains("rmnet_data3 lambda=300 queue=101 flows=0"));
     }
 
+    private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, int lastLen) {
+        final ByteBuffer state = ByteBuffer.allocate(DrwaBpfClients.FLOW_BYTES);
+        state.order(ByteOrder.nativeOrder());
+        state.putInt(DrwaBpfClients.IFINDEX_AT, mNetd.getIndex(iface));
+        state.putInt(DrwaBpfClients.OPENED_US_AT, (int) mBpf.nowUs);
+        state.putInt(DrwaBpfClients.LAST_LEN_AT, lastLen);
+        state.put(DrwaBpfClients.ANSWERED_AT, (byte) 1);
+        state.put(DrwaBpfClients.FORWARDED_AT, (byte) (forwarded ? 1 : 0));
+        return new DrwaBpfClients.Flow(state.array());
+    }
+
+    @Test
+    public void clientsThatHardwareMayForwardAreCounted() {
+        startOnCellular();
+        assertFalse(dump(), dump().contains("clients:"));
+        // 32 bits of the clock wrap around meanwhile
+        mBpf.nowUs = (1L << 32) - 1;
+        mBpf.flows.add(makeFlow(RMNET, false, 0));
+        mBpf.flows.add(makeFlow(RMNET2, true, 0));
+        mBpf.flows.add(makeFlow(RMNET, true, 1400));
+        mBpf.flows.add(makeFlow(RMNET, true, 0));
+        final DrwaBpfClients.Flow unanswered = makeFlow(RMNET, true, 0);
+        unanswered.state[DrwaBpfClients.ANSWERED_AT] = 0;
+        mBpf.flows.add(unanswered);
+        final DrwaBpfClients.Flow aside = makeFlow(RMNET, true, 0);
+        aside.state[DrwaBpfClients.ASIDE_AT] = 1;
+        mBpf.flows.add(aside);
+        mBpf.nowUs += DrwaBpfClients.SILENT_MS * 1000;
+        assertDumped("  clients: 4 connections");
+        mBpf.nowUs++;
+        assertDumped(
+                "  clients: 4 connections; after the handshakes of 1 nothing came: idle, or"
+                        + " forwarded by hardware");
+        // One that ends, where the kernel begins anew
+        mBpf.flows.add(null);
+        assertTrue(dump(), dump().contains("  clients: 4 connections; "));
+    }
+
+    @Test
+    public void connectionsThatCannotBeReadAreSaidSo() {
+        startOnCellular();
+        mBpf.flowsProblem = new ErrnoException("bpf", OsConstants.EACCES);
+        final String said = "Cannot read /sys/fs/bpf/net_shared/map_drwa_drwa_flows: bpf failed";
+        assertTrue(dump(), dump().contains(said));
+        assertTrue(dump(), dump().contains("rmnet_data2 lambda=150 queue=100 flows=0"));
+    }
+
+    private void receive(long bytes, long packets, long came) {
+        mBpf.interfaceCounters =
+                List.of(
+                        "Inter-|   Receive                  |  Transmit",
+                        " face |bytes packets errs drop fifo|bytes",
+                        "rmnet_data20: 9 9 9 9 9 9",
+                        RMNET + ":" + bytes + " " + packets + " 0 0 0 0");
+        mBpf.counts.put(0, makeCounts(came));
+    }
+
+    private static DrwaBpfKnobs.Counts makeCounts(long came) {
+        return new DrwaBpfKnobs.Counts(
+                came, 0, 0, 0, 0, 0, 0, 0, 0, bins(), bins(), 1, 0, 0, 0, 0, 0);
+    }
+
+    @Test
+    public void whatCamePastTheProgramsIsTold() {
+        receive(500_000_000, 400_000, 0);
+        startOnCellular();
+        final long headers = 2000 * DrwaBpfKnobs.HEADER_BYTES;
+        receive(510_000_000, 402_000, 10_000_000 - headers);
+        assertFalse(dump(), dump().contains("past"));
+        receive(510_000_000, 402_000, 10_000_000 - headers - DrwaBpfKnobs.PAST_BYTES + 1);
+        assertFalse(dump(), dump().contains("past"));
+        receive(510_000_000, 402_000, 10_000_000 - headers - DrwaBpfKnobs.PAST_BYTES);
+        assertDumped("  past the programs came 1000000 bytes or more");
+        mBpf.interfaceCounters = null;
+        assertDumped("  Cannot read what came: a reason");
+        mBpf.interfaceCounters = List.of(RMNET + ": many few");
+        assertDumped("  Cannot read what came: rmnet_data2: many few");
+        mBpf.interfaceCounters = List.of();
+        assertFalse(dump(), dump().contains("past"));
+    }
+
+    @Test
+    public void interfaceThatCannotBeReadBeforeIsGoverned() {
+        mBpf.interfaceCounters = null;
+        startOnCellular();
+        assertGoverned(RMNET);
+        receive(510_000_000, 402_000, 0);
+        assertFalse(dump(), dump().contains("past the programs"));
+        assertTrue(dump(), dump().contains("Cannot read what came by rmnet_data2: "));
+    }
+
     @Test
     public void structuresAreThoseOfThePrograms() throws Exception {
         final String header =
@@ -696,6 +787,13 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 udp_tunnels",
                         "__u64 clients"),
                 findMembers(header, "drwa_counts"));
+        final Path bpf = Path.of(System.getProperty("drwa.top"), "kernel/bpf");
+        final String programs = Files.readString(bpf.resolve("drwa.bpf.c"));
+        final String bytes = "#define DRWA_HEADER_BYTES\t" + DrwaBpfKnobs.HEADER_BYTES + "\n";
+        assertTrue(bytes, programs.contains(bytes));
+        final String loader = Files.readString(bpf.resolve("drwa-bpf.c"));
+        final String silent = "#define SILENT_US\t" + DrwaBpfClients.SILENT_MS + "000\n";
+        assertTrue(silent, loader.contains(silent));
         final ByteBuffer raw = ByteBuffer.allocate(43 * Long.BYTES).order(ByteOrder.nativeOrder());
         for (int i = 0; i < 43; i++) raw.putLong(i);
         raw.flip();
@@ -720,9 +818,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(7, dev.getInt());
     }
 
-    /** The state that programs share is empty bytes here, as many as the compiler gives it. */
+    /** What is read by offsets, or is empty bytes here, is where the compiler puts it. */
     @Test
-    public void queueHasTheSizeOfThePrograms() throws Exception {
+    public void offsetsAreThoseOfThePrograms() throws Exception {
         final Path top = Path.of(System.getProperty("drwa.top"), "kernel");
         final Path source = Files.createTempFile("queue", ".c");
         Files.writeString(
@@ -730,9 +828,20 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                 "#include <stdbool.h>\n#include <stddef.h>\n#include <linux/types.h>\n"
                         + "typedef __u8 u8;\ntypedef __u16 u16;\ntypedef __u32 u32;\n"
                         + "typedef __s32 s32;\ntypedef __u64 u64;\n#include \"drwa.h\"\n"
-                        + "_Static_assert(sizeof(struct drwa_queue) == "
-                        + DrwaBpfKnobs.QUEUE_BYTES
-                        + ", \"\");\n");
+                        + "#define AT(f, at) _Static_assert(offsetof(struct drwa_flow, f) == at)\n"
+                        + ("_Static_assert(sizeof(struct drwa_queue) == ")
+                        + (DrwaBpfKnobs.QUEUE_BYTES + ");\n")
+                        + ("_Static_assert(sizeof(struct drwa_key) == ")
+                        + (DrwaBpfClients.KEY_BYTES + ");\n")
+                        + ("_Static_assert(sizeof(struct drwa_flow) == ")
+                        + (DrwaBpfClients.FLOW_BYTES + ");\n")
+                        + ("AT(last_len, " + DrwaBpfClients.LAST_LEN_AT + ");\n")
+                        + ("AT(answered, " + DrwaBpfClients.ANSWERED_AT + ");\n")
+                        + ("AT(opened_us, " + DrwaBpfClients.OPENED_US_AT + ");\n")
+                        + ("AT(ifindex, " + DrwaBpfClients.IFINDEX_AT + ");\n")
+                        + ("AT(forwarded, " + DrwaBpfClients.FORWARDED_AT + ");\n")
+                        + ("AT(aside, " + DrwaBpfClients.ASIDE_AT + ");\n")
+                        + ("_Static_assert(DRWA_FLOWS == " + DrwaBpfClients.FLOWS + ");\n"));
         final Process compiler =
                 new ProcessBuilder(
                                 "gcc",
@@ -762,11 +871,15 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     @Test
-    public void modulesMapsAreLookedForWhereTheLoaderPinsThem() {
+    public void modulesMapsAreLookedForWhereTheLoaderPinsThem() throws Exception {
         final DrwaBpfKnobs.Dependencies deps = new DrwaBpfKnobs.Dependencies();
         assertThrows(ErrnoException.class, deps::openDevs);
         assertThrows(ErrnoException.class, deps::openQueues);
         assertThrows(ErrnoException.class, deps::openCounts);
+        assertThrows(ErrnoException.class, deps::openFlows);
+        assertTrue(deps.readInterfaceCounters().toString().contains(" lo:"));
+        final long nowUs = deps.getNowUs();
+        assertTrue(nowUs <= deps.getNowUs());
         assertFalse(deps.hasProgram(true));
         assertFalse(deps.hasProgram(false));
         final UnsupportedOperationException thrown =

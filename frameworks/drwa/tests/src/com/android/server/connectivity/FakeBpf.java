@@ -5,6 +5,10 @@ package com.android.server.connectivity;
 import android.system.ErrnoException;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 
 /** The module's BPF programs and their maps, beside {@link FakeNetd}'s interfaces. */
 public class FakeBpf extends DrwaBpfKnobs.Dependencies {
@@ -21,6 +25,59 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
 
     public final FakeBpfMap<DrwaBpfKnobs.Counts> counts =
             new FakeBpfMap<>(DrwaBpfKnobs.Counts.class, DrwaBpfKnobs.PLACES, new Unobserved<>());
+
+    /** The connections that the programs know. */
+    public final FakeFlows flows = new FakeFlows();
+
+    /** Null if their map can be opened. */
+    public ErrnoException flowsProblem;
+
+    public long nowUs;
+
+    /** What /proc/net/dev has, or null if it cannot be read. */
+    public List<String> interfaceCounters = List.of();
+
+    /** In the order in which they began. */
+    public static final class FakeFlows
+            implements IBpfMap<DrwaBpfClients.Key, DrwaBpfClients.Flow> {
+        private final List<DrwaBpfClients.Key> mKeys = new ArrayList<>();
+        private final List<DrwaBpfClients.Flow> mFlows = new ArrayList<>();
+
+        /** Null where one ends while it is read. */
+        public void add(DrwaBpfClients.Flow flow) {
+            final ByteBuffer ends = ByteBuffer.allocate(DrwaBpfClients.KEY_BYTES);
+            mKeys.add(new DrwaBpfClients.Key(ends.putInt(mKeys.size()).array()));
+            mFlows.add(flow);
+        }
+
+        @Override
+        public void updateEntry(DrwaBpfClients.Key key, DrwaBpfClients.Flow value) {
+            throw new AssertionError("the programs' own");
+        }
+
+        @Override
+        public boolean deleteEntry(DrwaBpfClients.Key key) {
+            throw new AssertionError("the programs' own");
+        }
+
+        @Override
+        public DrwaBpfClients.Key getNextKey(DrwaBpfClients.Key key) {
+            // As the kernel does where that one is gone
+            if (mFlows.get(mKeys.indexOf(key)) == null) return getFirstKey();
+            final int next = mKeys.indexOf(key) + 1;
+            return next == mKeys.size() ? null : mKeys.get(next);
+        }
+
+        @Override
+        public DrwaBpfClients.Key getFirstKey() {
+            return mKeys.isEmpty() ? null : mKeys.get(0);
+        }
+
+        @Override
+        public DrwaBpfClients.Flow getValue(DrwaBpfClients.Key key) {
+            return mFlows.get(mKeys.indexOf(key));
+        }
+    }
 
     public FakeBpf(FakeNetd netd) {
         mNetd = netd;
@@ -62,6 +119,23 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     @Override
     IBpfMap<Struct.S32, DrwaBpfKnobs.Counts> openCounts() {
         return counts;
+    }
+
+    @Override
+    IBpfMap<DrwaBpfClients.Key, DrwaBpfClients.Flow> openFlows() throws ErrnoException {
+        if (flowsProblem != null) throw flowsProblem;
+        return flows;
+    }
+
+    @Override
+    long getNowUs() {
+        return nowUs;
+    }
+
+    @Override
+    List<String> readInterfaceCounters() throws IOException {
+        if (interfaceCounters == null) throw new IOException("a reason");
+        return interfaceCounters;
     }
 
     @Override
