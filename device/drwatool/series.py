@@ -23,6 +23,8 @@ from drwatool.trees import Kind, Project
 # Commits of the first parents' chain that are searched; the content is looked at in any case.
 DEPTH = 1000
 SUBMODULE = "160000"
+# A partial clone need not have a file beside those that the series touches.
+WRITE_TREE = ("write-tree", "--missing-ok")
 # A commit's headers in the words of git mailinfo.
 HEADERS = "Author: %an%nEmail: %ae%nDate: %aD%nSubject: %s"
 IN_PROGRESS = {
@@ -441,7 +443,7 @@ def _apply(scratch: Repository, text: bytes, *options: str) -> str:
         said = scratch.git(*command, "--verbose", text=text).decode(errors="replace")
         return "applied at an offset" if "offset" in said else ""
     except GitError as error:
-        before = scratch.line("write-tree")
+        before = scratch.line(*WRITE_TREE)
         try:
             scratch.git(*command, "--3way", text=text)
         except GitError:
@@ -531,9 +533,9 @@ def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -
     """ConflictError where lines of a patch without a commit did not come in one: some were there
     before, and are not ours to take.
     """
-    before = scratch.line("write-tree")
+    before = scratch.line(*WRITE_TREE)
     scratch.git("apply", "--cached", "--reverse", "-", text=patch.path.read_bytes())
-    diff = scratch.git("diff-tree", "-r", "-p", "-U0", before, scratch.line("write-tree")).decode(
+    diff = scratch.git("diff-tree", "-r", "-p", "-U0", before, scratch.line(*WRITE_TREE)).decode(
         errors="replace"
     )
     scratch.git("read-tree", before)
@@ -640,7 +642,7 @@ def _add(scratch: Repository, parent: str, patch: Patch) -> tuple[str, str]:
 def _commit(scratch: Repository, parent: str, patch: Patch, text: bytes) -> str:
     headers, body = _mail(scratch, text)
     trailers = f"Drwa-Series: {patch.name}\nDrwa-Patch-Id: {patch.id}\n"
-    tree = scratch.line("write-tree")
+    tree = scratch.line(*WRITE_TREE)
     merged = _patch_ids(scratch, scratch.git("diff-tree", "-p", "--full-index", parent, tree))
     if merged and merged[0][0] != patch.id:
         trailers += f"Drwa-Merged-Id: {merged[0][0]}\n"
@@ -689,7 +691,7 @@ def _take_back(
             f"{where}: revert those first"
         ) from None
     message = f'Revert "{headers["Subject"]}"\n\nDrwa-Revert: {name}\n'
-    return _commit_tree(scratch, parent, scratch.line("write-tree"), message, headers)
+    return _commit_tree(scratch, parent, scratch.line(*WRITE_TREE), message, headers)
 
 
 def _failed(said: str) -> list[str]:

@@ -622,6 +622,21 @@ def test_a_squashed_series_is_known_and_comes_out(world: World, name: str) -> No
     assert git(folder, "rev-parse", "HEAD^{tree}") == tree
 
 
+def test_a_file_that_the_clone_lacks_is_in_nobodys_way(world: World) -> None:
+    kernel = world.top / KERNEL
+    write(kernel / "firmware.bin", "firmware\n")
+    commit(kernel, "Firmware")
+    blob = git(kernel, "rev-parse", "HEAD:firmware.bin").strip()
+    git(kernel, "update-index", "--skip-worktree", "firmware.bin")
+    (kernel / "firmware.bin").unlink()
+    (kernel / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    before = world.snapshot()
+    assert world.drwa("apply").code == 0
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
 def test_a_partial_clone_offline(world: World, tmp_path: Path) -> None:
     """git would fetch old blobs for a look at old commits, where there is nobody to ask."""
     module = world.top / MODULE
