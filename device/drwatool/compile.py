@@ -22,6 +22,8 @@ TOOLCHAINS = (
     (("clang", "ld.lld", "llvm-ar"), ("LLVM=1", "LLVM_IAS=1", CROSS)),
     (("aarch64-linux-gnu-gcc",), (CROSS,)),
 )
+# Qualcomm's 5.4 has a wrapper, often for Python 2, that ends a build at any warning, its own, too.
+WRAPPER, WITHOUT_WRAPPER = "gcc-wrapper.py", "DISABLE_WRAPPER"
 SAID_LINES = 12
 
 
@@ -31,6 +33,10 @@ def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], 
     `files` are those that change; the tree itself is not written to.
     """
     toolchain = _toolchain()
+    makefile = (source / "Makefile").read_text(errors="replace")
+    wrapped = WRAPPER in makefile and WITHOUT_WRAPPER in makefile
+    if wrapped:
+        toolchain = (*toolchain, f"{WITHOUT_WRAPPER}=1")
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
         copy, out = Path(name) / "source", Path(name) / "out"
         out.mkdir()
@@ -48,8 +54,13 @@ def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], 
             if path.startswith("net/ipv4/") and path.endswith(".c") and "_test" not in path
         )
         say(f"compiling {len(objects)} objects")
-        _run([*make, "--keep-going", *objects], copy)
-    return f"compiled {len(objects)} objects for {ARCH}, {configured}, {' '.join(toolchain)}"
+        said = _run([*make, "--keep-going", *objects], copy)
+    done = f"compiled {len(objects)} objects for {ARCH}, {configured}, {' '.join(toolchain)}"
+    lines = said.replace(f"{copy}/", "").splitlines()
+    warned = [line for line in lines if re.search(r"drwa\S*: warning:", line)]
+    if wrapped and warned:
+        done += f"; scripts/{WRAPPER} would refuse {'; '.join(warned[:SAID_LINES])}"
+    return done
 
 
 def _toolchain() -> tuple[str, ...]:
@@ -111,7 +122,8 @@ def _default_configuration(source: Path) -> str:
     )
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path) -> str:
+    """What it complains of; ConflictError if it fails."""
     done = subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -124,3 +136,4 @@ def _run(command: list[str], folder: Path) -> None:
         if "can't open file" in text:
             text += ": is a submodule not checked out?"
         raise ConflictError(f"{' '.join(command[-3:])} fails: {text}")
+    return done.stderr

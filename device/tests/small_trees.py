@@ -78,6 +78,18 @@ replace = "send(40);"
 text = "send(drwa(40));"
 """
 MAKEFILE = "VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 8\n"
+MAKE = """\
+#!/bin/sh
+for word; do case $word in O=*) out=${word#O=};; esac; done
+[ -f net/ipv4/tcp_output.c ] && [ -f Makefile ] || exit 3
+[ ! -e .config ] || exit 4
+case $* in
+*olddefconfig) ;;
+*defconfig) echo CONFIG_NET=y > "$out/.config" ;;
+*net/ipv4/tcp_output.o) grep -q 'drwa(40)' net/ipv4/tcp_output.c || exit 5 ;;
+esac
+%s
+"""
 BUILD_ID = "public static final int VANILLA_ICE_CREAM = 35;\n"
 
 
@@ -283,3 +295,15 @@ def _install(top: Path) -> None:
 def _begin(folder: Path) -> None:
     git(folder, "init", "--quiet", "--initial-branch=main")
     commit(folder, "As released")
+
+
+def build_tools(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str = "") -> None:
+    """A make that does what a kernel's does, or fails at an object and says so much."""
+    for name in ("flex", "bison", "bc", "aarch64-linux-gnu-gcc"):
+        write(folder / name, "#!/bin/sh\n")
+    write(folder / "said", said)
+    fail = f"case $* in *.o) cat '{folder}/said' >&2; exit 1;; esac"
+    write(folder / "make", MAKE % (fail if said else ""))
+    for path in folder.iterdir():
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")

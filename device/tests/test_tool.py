@@ -19,6 +19,8 @@ from small_trees import (
     DEVICE,
     KERNEL,
     LINK,
+    MAKE,
+    MAKEFILE,
     MODULE,
     OLD,
     POLICY,
@@ -26,6 +28,7 @@ from small_trees import (
     SETTING,
     TCP,
     World,
+    build_tools,
     commit,
     everything,
     git,
@@ -672,32 +675,6 @@ def test_a_release_that_cannot_be_meant(world: World, android: str, words: str) 
     assert world.snapshot() == before
 
 
-MAKE = """\
-#!/bin/sh
-for word; do case $word in O=*) out=${word#O=};; esac; done
-[ -f net/ipv4/tcp_output.c ] && [ -f Makefile ] || exit 3
-[ ! -e .config ] || exit 4
-case $* in
-*olddefconfig) ;;
-*defconfig) echo CONFIG_NET=y > "$out/.config" ;;
-*net/ipv4/tcp_output.o) grep -q 'drwa(40)' net/ipv4/tcp_output.c || exit 5 ;;
-esac
-%s
-"""
-
-
-def build_tools(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str = "") -> None:
-    """A make that does what a kernel's does, or fails at an object and says so much."""
-    for name in ("flex", "bison", "bc", "aarch64-linux-gnu-gcc"):
-        write(folder / name, "#!/bin/sh\n")
-    write(folder / "said", said)
-    fail = f"case $* in *.o) cat '{folder}/said' >&2; exit 1;; esac"
-    write(folder / "make", MAKE % (fail if said else ""))
-    for path in folder.iterdir():
-        path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
 def configurations(world: World, *names: str) -> None:
     for name in names:
         write(world.top / KERNEL / "arch/arm64/configs" / name, "CONFIG_NET=y\n")
@@ -750,6 +727,31 @@ def test_compile_takes_the_only_configuration(
     build_tools(tmp_path / "tools", monkeypatch)
     configurations(world, "vendor/phone_defconfig")
     assert "for arm64, vendor/phone_defconfig, " in world.drwa("check", "--compile").out
+
+
+# What a wrapper that ends a build at any warning does not get to see
+UNWRAPPED = """\
+case $* in *DISABLE_WRAPPER=1*) ;; *) exit 6;; esac
+case $* in *.o) echo 'net/ipv4/tcp.c:1: warning: theirs' >&2
+echo "$PWD/net/ipv4/tcp_drwa.c:2:3: warning: ours" >&2 ;; esac
+"""
+
+
+def test_compile_leaves_out_a_wrapper_that_can_be_switched_off(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build_tools(tmp_path / "tools", monkeypatch)
+    write(tmp_path / "tools/make", MAKE % UNWRAPPED)
+    configurations(world, "gki_defconfig")
+    assert world.drwa("check", "--compile").code == 1
+    wrapper = "ifndef DISABLE_WRAPPER\nCC = $(srctree)/scripts/gcc-wrapper.py clang\nendif\n"
+    write(world.top / KERNEL / "Makefile", MAKEFILE + wrapper)
+    commit(world.top / KERNEL, "Wrapper")
+    done = world.drwa("check", "--compile")
+    assert done.code == 0, done.err
+    assert "CROSS_COMPILE=aarch64-linux-gnu- DISABLE_WRAPPER=1; scripts/gcc-wrapper.py" in done.out
+    assert "would refuse net/ipv4/tcp_drwa.c:2:3: warning: ours" in done.out
+    assert "theirs" not in done.out
 
 
 @pytest.mark.parametrize("names", [(), ("a_defconfig", "vendor/b_defconfig")])
