@@ -135,5 +135,7 @@ def _run(command: list[str], folder: Path) -> str:
         text = "; ".join(errors[:SAID_LINES] or others[-SAID_LINES:])
         if "can't open file" in text:
             text += ": is a submodule not checked out?"
+        if re.search(r"Kconfig:\d+: syntax error", text):
+            text += ": does the tree's own build script set a variable? export that, too"
         raise ConflictError(f"{' '.join(command[-3:])} fails: {text}")
     return done.stderr

@@ -711,6 +711,11 @@ def test_compiled_ahead_of_any_commit(
             'drivers/Kconfig:239: can\'t open file "drivers/kernelsu/Kconfig"\n',
             'can\'t open file "drivers/kernelsu/Kconfig": is a submodule not checked out?',
         ),
+        # Samsung's, of a default that a variable of build_kernel.sh decides
+        (
+            "drivers/gpu/arm/Kconfig:26: syntax error\n",
+            "syntax error: does the tree's own build script set a variable? export that, too",
+        ),
     ],
 )
 def test_compile_tells_the_cause(
