@@ -1,17 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of what real trees say, the matrix made of it, and real trees if there are any."""
 
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import small_trees
-from small_trees import DEVICE, KERNEL, TCP, Done, World, commit, everything, replace_line, write
+from small_trees import (
+    DEVICE,
+    KERNEL,
+    TCP,
+    Done,
+    World,
+    commit,
+    everything,
+    git,
+    replace_line,
+    snapshot,
+    write,
+)
 
 template = small_trees.template
 world = small_trees.world
+
+TOP = DEVICE.parent
 
 TESTS_XML = """\
 <testsuite>
@@ -71,6 +88,93 @@ def test_conflict_is_no_record(world: World) -> None:
     assert not (world.series("device") / "results/trees.json").exists()
 
 
+def test_kernels_alone_are_tried_recorded_and_only_read(world: World) -> None:
+    """A folder of a work tree, a git directory that lacks a file, and a kernel that is refused."""
+    inside, bare, other = (world.top / name for name in ("phone", "bare.git", "other"))
+    for name in ("net/a.c", "Kconfig", "gpu/b.c"):
+        write(world.top / KERNEL / "drivers" / name, "x\n")
+    commit(world.top / KERNEL, "Drivers")
+    shutil.copytree(
+        world.top / KERNEL, inside / "kernel-6.12", ignore=shutil.ignore_patterns(".git")
+    )
+    git(inside, "init", "--quiet", "--initial-branch=main")
+    commit(inside, "As published")
+    git(world.top, "clone", "--quiet", "--bare", KERNEL, str(bare))
+    write(world.top / KERNEL / "a b[1].bin", "firmware\n")
+    lacked = commit(world.top / KERNEL, "Firmware")
+    git(bare, "fetch", "--quiet", "origin", "main:main")
+    blob = git(bare, "rev-parse", f"{lacked}:a b[1].bin").strip()
+    (bare / "objects" / blob[:2] / blob[2:]).unlink()
+    shutil.copytree(world.top / KERNEL, other)
+    replace_line(other / TCP, 44, "\tsend_later(40);\n")
+    commit(other, "Another way")
+    kernels = inside / "kernel-6.12", bare, other
+    before = [everything(path) for path in (inside, bare, other)]
+    options = [f"--kernel=somebody/{path.name}={path}" for path in kernels]
+    assert program(world, "check-trees", "--record", *options).code == 1
+    assert [everything(path) for path in (inside, bare, other)] == before
+    results = json.loads((world.series("device") / "results/kernels.json").read_text())
+    good = dict.fromkeys(("check", "apply", "status", "doctor", "revert"), 0)
+    expected = {
+        "bare.git": ("", good, 1),
+        "kernel-6.12": ("kernel-6.12", good, 0),
+        "other": ("", {"check": 1}, 0),
+    }
+    for result in results:
+        assert result["version"] == "6.12.8"
+        assert result["identical"]
+        name = result["tree"].removeprefix("somebody/")
+        assert (result["folder"], result["steps"], result["absent"]) == expected.pop(name)
+        for text in result["told"]:
+            assert text.startswith(f"check: the series has no place: {TCP}: what is sent: not fou")
+    assert not expected
+    assert program(world, "matrix").code == 0
+    assert f"| somebody/bare.git {lacked[:12]} | 6.12.8 | whole | – | – |" in page(world)
+    assert "| 6.12.8 | check refused | – | check: the series has no place: " in page(world)
+
+
+def test_excerpts_do_for_kernels_alone(world: World) -> None:
+    for name in ("drivers/net/a.c", "include/net/b.h"):
+        write(world.top / KERNEL / name, "x\n")
+    source = commit(world.top / KERNEL, "More")
+    options = "--record", "--excerpt", f"--kernel={world.top / KERNEL}"
+    assert program(world, "check-trees", *options).code == 0
+    (result,) = json.loads((world.series("device") / "results/kernels.json").read_text())
+    assert result["commit"] == source[:12]
+    assert result["steps"] == dict.fromkeys(("check", "apply", "status", "doctor", "revert"), 0)
+    program(world, "matrix")
+    assert "| 6.12.8 | whole, of an excerpt | – | – |" in page(world)
+    assert program(world, "check-trees", "--compile", *options).code == 2
+
+
+def test_no_kernel_is_told(world: World) -> None:
+    shutil.rmtree(world.top / KERNEL / "net")
+    commit(world.top / KERNEL, "An overlay")
+    options = "--record", f"--kernel={world.top / KERNEL}"
+    assert program(world, "check-trees", *options).code == 1
+    (result,) = json.loads((world.series("device") / "results/kernels.json").read_text())
+    assert result["steps"] == {"check": 2}
+    assert result["told"][0].startswith("check: the tree holds no kernel source, for it lacks net")
+
+
+def test_compiled_once_stays_known(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the work tree, which has a configuration that is in no commit."""
+    small_trees.build_tools(tmp_path / "tools", monkeypatch)
+    write(world.top / KERNEL / ".config", "CONFIG_NET=y\n")
+    options = "--record", f"--kernel={world.top / KERNEL}"
+    assert program(world, "check-trees", "--compile", *options).code == 0
+    assert program(world, "check-trees", *options).code == 0
+    assert program(world, "check-trees", "--excerpt", *options).code == 0
+    (result,) = json.loads((world.series("device") / "results/kernels.json").read_text())
+    assert not result["excerpt"]
+    assert result["steps"]["compile"] == 0
+    assert result["compiled"].startswith("compiled 1 objects for arm64, .config, ")
+    program(world, "matrix")
+    assert "| 6.12.8 | whole | yes | – |" in page(world)
+
+
 def test_build_graph_is_checked(world: World) -> None:
     write(world.series("device") / "Android.bp", 'cc_library { name: "a", shared_libs: ["b"] }')
     tried = program(world, "check-trees", "--record", *world.trees)
@@ -106,3 +210,93 @@ def test_real_trees(tmp_path: Path) -> None:
     command = [sys.executable, str(DEVICE / "check-trees"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+# Of a vendor's change, and of what doc/by-hand.md says to write: file, text that is there, text in
+# its place; step, text of its places.toml, text in its place.
+BY_HAND = {
+    "function": (
+        "net/ipv4/tcp_input.c",
+        "tcp_data_queue(struct sock",
+        "vendor_data_queue(struct sock",
+        "0006-hooks",
+        'function = "tcp_data_queue"',
+        'function = ["tcp_data_queue", "vendor_data_queue"]',
+    ),
+    "statement": (
+        "net/ipv4/tcp.c",
+        "\ttp->rcv_rtt_last_tsecr = 0;\n",
+        "\tvendor_forget_rtt(tp);\n",
+        "0002-state",
+        'after = "tp->rcv_rtt_last_tsecr = 0;"',
+        'after = ["tp->rcv_rtt_last_tsecr = 0;", "vendor_forget_rtt(tp);"]',
+    ),
+    "text": (
+        "net/ipv4/tcp_input.c",
+        "\t\t\ttcp_event_data_recv(sk, skb);\n",
+        "\t\t\tvendor_data_recv(tp, skb);\n",
+        "0006-hooks",
+        'after = "tcp_event_data_recv(sk, skb);"\n'
+        'text = "tcp_drwa_data_recv(sk, TCP_SKB_CB(skb)->seq);"',
+        '[[place.form]]\nafter = "tcp_event_data_recv(sk, skb);"\n'
+        'text = "tcp_drwa_data_recv(sk, TCP_SKB_CB(skb)->seq);"\n'
+        '[[place.form]]\nafter = "vendor_data_recv(tp, skb);"\n'
+        'text = "tcp_drwa_data_recv((struct sock *)tp, TCP_SKB_CB(skb)->seq);"',
+    ),
+    "twice": (
+        "net/ipv4/tcp_minisocks.c",
+        "newtp->pred_flags = 0;\n",
+        "newtp->pred_flags = 0;\n\tvendor_child(newtp);\n\tnewtp->pred_flags = 0;\n",
+        "0002-state",
+        'after = "newtp->pred_flags = 0;"',
+        'times = [1, 2]\nafter = "newtp->pred_flags = 0;"',
+    ),
+}
+
+
+@pytest.mark.parametrize("change", BY_HAND)
+def test_by_hand_on_real_kernels(tmp_path: Path, change: str) -> None:
+    """What the page says, on such a change in each of them; of each, the files at the places."""
+    kernels = os.environ.get("KERNELS")
+    if not kernels:
+        pytest.skip("KERNELS=DIR:DIR names no git trees of kernels")
+    name, old, new, step, described, written = BY_HAND[change]
+    for number, source in enumerate(kernels.split(":")):
+        build, kernel = tmp_path / f"build{number}", tmp_path / f"kernel{number}"
+        for part in "device", "kernel", "frameworks":
+            shutil.copytree(TOP / part, build / "vendor/drwa" / part, symlinks=True)
+        archive = git(Path(source), "rev-parse", "HEAD:").strip()
+        paths = ["Kconfig", "MAINTAINERS", "Makefile", "include", "net/ipv4"]
+        kernel.mkdir()
+        git(Path(source), "archive", f"--output={tmp_path}/{number}.tar", archive, *paths)
+        subprocess.run(["tar", "-xf", f"{tmp_path}/{number}.tar", "-C", kernel], check=True)
+        text = (kernel / name).read_text()
+        assert text.count(old) in (1, 2)
+        write(kernel / name, text.replace(old, new))
+        git(kernel, "init", "--quiet")
+        git(kernel, "config", "gc.auto", "0")
+        commit(kernel, "As the vendor has it")
+        before = snapshot(kernel)
+
+        def drwa(command: str, build: Path = build, kernel: Path = kernel) -> Done:
+            arguments = ["vendor/drwa/device/drwa", command, "--kernel", str(kernel)]
+            done = subprocess.run(arguments, cwd=build, capture_output=True, text=True, check=False)
+            return Done(done.returncode, done.stdout, done.stderr)
+
+        refused = drwa("check")
+        assert (refused.code, snapshot(kernel)) == (1, before)
+        found = re.search(r"the series has no place: \S+: (.*?): ", refused.err)
+        assert found, refused.err
+        search = f'grep -rn "{found[1]}" vendor/drwa/*/series'
+        listed = subprocess.run(search, cwd=build, shell=True, capture_output=True, text=True)
+        places = build / f"vendor/drwa/kernel/series/{step}/places.toml"
+        assert f"{places.relative_to(build)}:" in listed.stdout
+        text = places.read_text()
+        assert text.count(described) == 1
+        write(places, text.replace(described, written))
+        for command in "apply", "status", "doctor":
+            done = drwa(command)
+            assert done.code == 0, f"{source}: {command}: {done.out}{done.err}"
+            assert command != "status" or "fully applied" in done.out
+        assert drwa("revert").code == 0
+        assert snapshot(kernel) == before
