@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
 from typer.main import get_command
@@ -92,6 +93,74 @@ def test_links(tmp_path: Path) -> None:
         "b.md: no heading for a.md#no",
         "b.md: no file at none.png",
     ]
+
+
+def test_walks_are_short_and_as_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each reader's way to the first success, and that `.ci/pages --walks` prints it."""
+    walks = pages.walks(TOP)
+    assert [walk.name for walk in walks] == [
+        "ROM maintainer",
+        "OEM engineer",
+        "carrier",
+        "laptop or router",
+    ]
+    for walk in walks:
+        assert walk.faults() == []
+        assert walk.words <= 400
+        assert 2 * walk.words < walk.told["before"]
+        # They find the second page on the first one.
+        (front, *_), (page, *_) = walk.told["read"]
+        assert front == pages.FRONT
+        assert f"]({page})" in walk.parts[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["pages", "--walks"])
+        pages.main()
+    assert "| carrier | 951 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("part", "before", "fault"),
+    [
+        ("Run it.\n\n    drwa check | grep x\n\nIt says fine.", 12, "words, at most 5"),
+        ("Run it.\n\n    drwa check | grep x\n\nIt ends.", 900, "no fine on the last page"),
+        ("It says fine.", 900, "and not ['drwa check']"),
+        ("Run it.\n\n    drwa check\n    drwa apply\n\nIt says fine.", 900, "'drwa apply'"),
+    ],
+)
+def test_a_walk_that_is_not_as_told_is_seen(part: str, before: int, fault: str) -> None:
+    told = {"reader": "x", "before": before, "success": "fine", "run": [["drwa check", 60]]}
+    found = pages.Walk(told, ["# Title\n", part]).faults()
+    assert len(found) == 1
+    assert fault in found[0]
+
+
+def test_what_carriers_copy_is_xml_of_keys_that_there_are() -> None:
+    shown = re.search(
+        r"<carrier_config_list>.*?</carrier_config_list>",
+        (TOP / "frameworks/carrier/README.md").read_text(),
+        re.DOTALL,
+    )
+    assert shown
+    (config,) = ElementTree.fromstring(shown[0])
+    assert config.get("cid", "").isdigit()
+    reference = pages.sections((TOP / "device/doc/reference.md").read_text())["Carrier keys"]
+    for key in config:
+        assert f"`{key.get('name')}`" in reference
+        assert str(key.get("name")).endswith({"boolean": "_bool", "int": "_int"}[key.tag])
+    assert config.find("boolean[@name='drwa_enabled_bool'][@value='true']") is not None
+
+
+def test_what_a_walk_reads_and_runs() -> None:
+    text = (
+        '<!-- x -->\n# One\n<picture><source a="b"><img alt="a queue"></picture> two\n'
+        "## Two `c`\n\n    a/drwa check --aosp . | grep x\n    A := b\n    $(call inherit, x)\n"
+        "    include a/b.mk\n"
+    )
+    found = pages.sections(text)
+    assert found["One"] == "# One\na queue two\n"
+    walk = pages.Walk({"run": [["a/drwa check --aosp .", 30], ["b"]]}, [*found.values()][1:])
+    assert walk.shown == ["a/drwa check --aosp ."]
+    assert walk.minutes == pytest.approx(0.5 + walk.words / pages.WORDS_A_MINUTE)
 
 
 def commands(text: str) -> Iterator[list[str]]:
