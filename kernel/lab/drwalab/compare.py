@@ -14,6 +14,8 @@ NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
 PARTS = ("config", "rtt_ms", "flows", "objects", "series", "provenance")
 
 # Everything that a scheme is not responsible for: two runs compare only when these agree.
+# Of a link that changes more often, a label has the first and the last change.
+MAX_EVENTS_TOLD = 4
 LINK_KEYS = (
     "rate_bps",
     "trace",
@@ -291,6 +293,26 @@ def verdict(comparison: Comparison) -> str:
     return text + "."
 
 
+def plainly(comparison: Comparison) -> str:
+    """The verdict for who never heard of goodput; empty where it is about no download's queue."""
+    base, subject = comparison.baseline, comparison.subject
+    if subject is None or not base.result["flows"] or base.goodput <= 0:
+        return ""
+    p95, before = subject.rtt("p95"), base.rtt("p95")
+    if p95 is None or before is None or p95 >= before:
+        return ""
+    share = subject.goodput / base.goodput * 100
+    return (
+        f"With {subject.name}, 95 of 100 pings beside the download take at most {_duration(p95)} "
+        f"instead of {_duration(before)}, at {_percent(share)} of {base.name}’s speed."
+    )
+
+
+def _duration(ms: float) -> str:
+    """Two digits of seconds, or whole ms."""
+    return f"{ms / 1000:#.2g} s" if ms >= 100 else f"{whole_ms(ms)} ms"
+
+
 def overall_verdict(comparisons: Sequence[Comparison]) -> str:
     """The verdict of the only link, or the range over all links."""
     if len(comparisons) == 1:
@@ -393,8 +415,10 @@ def link_label(result: Result) -> str:
         parts.append(f"{c['probe_kind']} probes")
     if c.get("ipv6"):
         parts.append("IPv6")
-    parts += [str(e) for e in c.get("events") or []]
-    return ", ".join(parts)
+    events = [str(e) for e in c.get("events") or []]
+    if len(events) > MAX_EVENTS_TOLD:
+        events = [f"{len(events)} changes from {events[0]} to {events[-1]}"]
+    return ", ".join([*parts, *events])
 
 
 def _modem_label(config: dict[str, Any]) -> str:

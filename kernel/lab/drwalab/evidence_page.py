@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drwalab import cases, errors, evidence, literature, output, report
+from drwalab import cases, compare, errors, evidence, literature, output, report
 from drwalab.evidence import (
     BINDINGS,
     CLASSIC,
@@ -298,18 +298,18 @@ def _uploads(book: Book, commands: Commands) -> Section:
         )
         if who == f"{LAW}, {GATE}" and down and up and idle:
             answer = (
-                f"With four downloads and four uploads, the law and the uplink’s gate keep "
+                f"With four downloads and four uploads, DRWA and the uplink’s qdisc keep "
                 f"{percent(down.mean)} of the downloads and {percent(up.mean)} of the uploads, "
                 f"at {idle.mean:.1f} times the idle link’s p95 RTT."
             )
         if who == f"{STOCK}, {GATE}" and up:
-            alone = f" The gate without the law keeps {percent(up.mean)} of the uploads."
+            alone = f" The qdisc without DRWA keeps {percent(up.mean)} of the uploads."
     return Section(
         "And uploads?",
         answer + alone,
         table,
         "Flent’s rrul_be, without its marks of classes, on LTE with 5 Mb/s up and a modem that "
-        "queues 600 kB. The gate is the qdisc drwa_up. QCUT’s page loads are among the papers.",
+        "queues 600 kB. The qdisc is drwa_up. QCUT’s page loads are among the papers.",
     )
 
 
@@ -329,6 +329,18 @@ def _inverse_cell(spread: Spread | None, runs: tuple[int, ...]) -> Cell:
     return _spread_cell(turned, runs)
 
 
+def plain_sentence(book: Book) -> str:
+    """The gain for who never heard of goodput."""
+    pairs = evidence.law_pairs(book)
+    goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.ratio_of(pairs, P95)
+    if goodput is None or p95 is None:
+        return "No link was run."
+    return (
+        f"A ping beside a download takes {percent(1 / p95.mean)} of the time that it takes on a "
+        f"stock phone, and the download keeps {percent(goodput.mean)} of its speed."
+    )
+
+
 def gain_sentence(book: Book) -> str:
     pairs = evidence.law_pairs(book)
     goodput, p95 = evidence.ratio_of(pairs, GOODPUT), evidence.ratio_of(pairs, P95)
@@ -336,7 +348,7 @@ def gain_sentence(book: Book) -> str:
     if goodput is None or p95 is None or idle is None:
         return "No link was run."
     return (
-        f"On {len(pairs)} links, the default law keeps {percent(goodput.mean)} of stock’s goodput "
+        f"On {len(pairs)} links, DRWA keeps {percent(goodput.mean)} of stock’s goodput "
         f"at {percent(1 / p95.mean)} of its p95 RTT, which is {idle.mean:.1f} times that of the "
         "idle link."
     )
@@ -377,12 +389,12 @@ def _costs(book: Book, commands: Commands) -> Section:
     lost = [loss for loss in losses if loss.ratio < evidence.REGRESSION]
     return Section(
         "What can it cost?",
-        f"In {len(lost)} of {len(losses)} comparisons, the default law, or the gate for uploads, "
+        f"In {len(lost)} of {len(losses)} comparisons, DRWA, or its qdisc for uploads, "
         f"has less than {evidence.REGRESSION * 100:.0f} % of what stock has"
         + (f"; the worst is {percent(lost[0].ratio)} of the {lost[0].quantity}." if lost else "."),
         table,
-        "Of times, the speed: more is better in every row. Stock is that under the law’s own "
-        "buffer limits, where it was run; of the gate, the same phone with pfifo.",
+        "Of times, the speed: more is better in every row. Stock is that under DRWA’s own "
+        "buffer limits, where it was run; of the qdisc, the same phone with pfifo.",
         "",
         more,
         f"Where it costs nothing: {len(more.rows)} more situations",
@@ -524,7 +536,7 @@ def _company(book: Book, commands: Commands) -> Section:
         )
     answer = (
         "Of a fair share beside a stock phone’s traffic in the same queue, which nothing governs, "
-        "the default law keeps at worst "
+        "DRWA keeps at worst "
         + ", ".join(f"{percent(min(shares))} beside {kind}" for kind, shares in law.items())
         + "."
         if law
@@ -567,7 +579,7 @@ def _regressions(book: Book, commands: Commands) -> Section:
         if lost
         else f"None below {evidence.REGRESSION * 100:.0f} % on any link that was run.",
         table,
-        "The default law against stock under the same buffer limits, else plain stock; the gate "
+        "DRWA against stock under the same buffer limits, else plain stock; the qdisc "
         "against pfifo.",
     )
 
@@ -604,7 +616,7 @@ def _paper(repeated: Repeated, commands: Commands) -> PaperFigure:
         [
             ("Published", ""),
             ("Measured", ""),
-            ("The gate" if gated else "The default law", "there"),
+            ("The qdisc" if gated else "DRWA", "there"),
             ("", ""),
         ],
     )
@@ -865,12 +877,12 @@ def _ride(book: Book) -> dict[str, Any] | None:
 def verdict(book: Book, found: dict[str, Any]) -> list[str]:
     """All of it in a few sentences."""
     published = found["published"]
-    said = [gain_sentence(book)]
+    said = [plain_sentence(book), gain_sentence(book)]
     lost = [loss for loss in evidence.losses(book.runs) if loss.ratio < evidence.REGRESSION]
     gated = [loss for loss in lost if loss.law.player.endswith(GATE)]
     for who, worst in (
-        ("It", [loss for loss in lost if loss not in gated]),
-        ("The uplink’s gate, which is off by default,", gated),
+        ("DRWA", [loss for loss in lost if loss not in gated]),
+        ("The uplink’s qdisc, which is off by default,", gated),
     ):
         if worst:
             said.append(
@@ -897,7 +909,9 @@ def place(run: Run) -> str:
     elif config["upload"]:
         words += ", beside an upload of its own"
     if config["events"]:
-        words += f", with {' and '.join(config['events'])}"
+        events = config["events"]
+        many = len(events) > compare.MAX_EVENTS_TOLD
+        words += f", with {f'{len(events)} changes' if many else ' and '.join(events)}"
     return words
 
 

@@ -37,9 +37,14 @@ def _binned(
     return [round(m, 3) for m in means], k * interval_s
 
 
+def stretch(count: int) -> int:
+    """Of how many values thinned() takes one."""
+    return -(-count // MAX_POINTS) if count else 1
+
+
 def thinned(t: Sequence[float], v: Sequence[float]) -> tuple[list[float], list[float]]:
     """At most MAX_POINTS points: the worst of each stretch."""
-    k = -(-len(t) // MAX_POINTS) if t else 1
+    k = stretch(len(t))
     picks = [max(range(i, min(i + k, len(v))), key=lambda j: v[j]) for i in range(0, len(v), k)]
     return [round(t[i], 3) for i in picks], [round(v[i], 1) for i in picks]
 
@@ -191,7 +196,15 @@ def time_figure(comparison: Comparison) -> dict[str, Any]:
             for at, text in events
         ],
     }
-    return {"kind": "time", "data": data + symbols, "layout": layout, "clipped": max(tops) > top}
+    of = max(stretch(len(run.result["series"]["rtt"]["t_s"])) for run in runs)
+    probes = "that of every probe" if of == 1 else f"the longest of {of} probes each"
+    return {
+        "kind": "time",
+        "data": data + symbols,
+        "layout": layout,
+        "clipped": max(tops) > top,
+        "drawn": f"RTT is {probes}; goodput and link rate are means of {width:g} s",
+    }
 
 
 def rule(axis: str, y: float) -> dict[str, Any]:

@@ -165,17 +165,21 @@ def write_html(results: Sequence[Result], path: Path, title: str, intro: str) ->
                 "facts": _provenance(comparison.runs),
                 "uplink": figures.of_uplink(comparison),
                 "clipped": drawn[f"time-{n}"]["clipped"],
+                "drawn": drawn[f"time-{n}"]["drawn"],
                 "cut": drawn[f"scatter-{n}"]["layout"]["yaxis"]["range"][0] > 0,
                 "lost": sum(r.result["rtt_ms"].get("lost") or 0 for r in comparison.runs),
             }
         )
     download_name, download_link = download(results, path.stem)
+    verdict = compare.overall_verdict(comparisons)
+    plain = compare.plainly(comparisons[0]) if len(comparisons) == 1 else ""
     render(
         path,
         TEMPLATES / "report.html.j2",
         title=title,
         intro=intro,
-        verdict=compare.overall_verdict(comparisons),
+        verdict=plain or verdict,
+        lesser=[verdict] if plain else [],
         sections=sections,
         download_name=download_name,
         download_link=download_link,

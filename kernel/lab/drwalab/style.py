@@ -27,6 +27,8 @@ THEMES = {
         area="#e3e8ef",
         mark="#eaf2fb",
         link="#0059a8",
+        good="#00704f",
+        bad="#b04a00",
     ),
     "dark": _theme(
         SERIES_DARK,
@@ -38,6 +40,8 @@ THEMES = {
         area="#2a323d",
         mark="#1d2c40",
         link="#7ab8f5",
+        good="#1fb58a",
+        bad="#f08c3a",
     ),
 }
 

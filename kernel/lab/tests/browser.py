@@ -91,6 +91,16 @@ class Browser:
             assert time.monotonic() < end, script
             time.sleep(0.05)
 
+    def prefer(self, scheme: str) -> None:
+        """The user's scheme of colours, "light" or "dark"."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        body = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
+        self._ask("POST", f"{self._session}/goog/cdp/execute", body)
+
+    def printed(self) -> bytes:
+        """The page on paper, as PDF."""
+        return base64.b64decode(self._ask("POST", f"{self._session}/print", {"background": False}))
+
     def complaints(self) -> list[str]:
         """What the console had to say since the last call."""
         entries = self._ask("POST", f"{self._session}/se/log", {"type": "browser"})

@@ -34,6 +34,27 @@ def test_verdict_in_one_sentence() -> None:
     )
 
 
+def plainly(*results: dict[str, Any]) -> str:
+    (comparison,) = compare.compare(results)
+    return compare.plainly(comparison)
+
+
+def test_verdict_for_everybody() -> None:
+    assert plainly(STOCK, result("drwa λ=1.50", "drwa", 9.41, 212.4)) == (
+        "With drwa λ=1.50, 95 of 100 pings beside the download take at most 0.21 s instead of "
+        "1.8 s, at 98 % of stock’s speed."
+    )
+    assert "at most 64 ms instead of 0.25 s" in plainly(
+        result("stock", "stock", 9.6, 250.0), result("drwa", "drwa", 9.5, 64.2)
+    )
+
+
+def test_no_verdict_for_everybody_where_nothing_got_shorter() -> None:
+    assert plainly(STOCK) == ""
+    assert plainly(STOCK, result("drwa", "drwa", 9.5, 2000.0)) == ""
+    assert plainly(STOCK, result("drwa", "drwa", 9.5, None)) == ""
+
+
 def test_verdict_does_not_flatter() -> None:
     """A loss is called one, 99.9 % is not 100 %, and whoever is better on both counts is named."""
     assert "keeps only 50 %" in verdict(STOCK, result("drwa", "drwa", 4.8, 200.0))
@@ -195,6 +216,16 @@ def test_link_label_of_an_uplink() -> None:
         "one of an upload's ACKs of 8, an own upload whose server's clock lies by -40 ms, "
         "opaque probes"
     )
+
+
+def test_label_of_a_link_that_changes_often() -> None:
+    r = result("stock", "stock", 9.6, 1800.0)
+    r["config"]["events"] = [f"{n}s rate={n}mbit" for n in range(1, 5)]
+    assert compare.link_label(r).endswith(
+        "1s rate=1mbit, 2s rate=2mbit, 3s rate=3mbit, 4s rate=4mbit"
+    )
+    r["config"]["events"].append("5s rate=5mbit")
+    assert compare.link_label(r).endswith("5 changes from 1s rate=1mbit to 5s rate=5mbit")
 
 
 def test_link_label() -> None:

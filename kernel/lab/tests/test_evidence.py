@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import axe
 import browser
 from browser import Browser
 from conftest import Lab
@@ -99,7 +100,7 @@ def test_spread() -> None:
 
 def test_verdict_comes_first(page: Path) -> None:
     text = text_of(page)
-    law = "the default law keeps 97.8 % of stock’s goodput at 12.5 % of its p95 RTT"
+    law = "DRWA keeps 97.8 % of stock’s goodput at 12.5 % of its p95 RTT"
     assert law in text[:400]
     questions = [
         "What do I gain?",
@@ -236,11 +237,21 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     done = lab(f"evidence -o {tmp_path}/new/page.html")
     assert done.code == 0, done.err
     assert "e-links (1 of 2 cases, 0 of " in done.err
-    assert "the default law keeps" in done.out
+    assert "DRWA keeps" in done.out
     assert (tmp_path / "new" / "page.json").exists()
     (tmp_path / "file").write_text("")
     done = lab(f"evidence -o {tmp_path}/file/page.html")
     assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+@browser.needed
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_nothing_grave_keeps_people_from_reading(page: Path, width: int, scheme: str) -> None:
+    with Browser(width, 844) as window:
+        window.prefer(scheme)
+        window.open(page)
+        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 3")
+        assert axe.grave(window) == []
 
 
 @browser.needed

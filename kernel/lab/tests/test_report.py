@@ -3,7 +3,7 @@ import base64
 import gzip
 import json
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import axe
 import browser
 from browser import Browser
 from drwalab import compare, figures, report
@@ -36,10 +37,17 @@ def test_same_results_same_bytes(tmp_path: Path) -> None:
 def test_opens_with_the_verdict(tmp_path: Path) -> None:
     results = demo_runs()
     html = own_part(page(results, tmp_path))
-    verdict = compare.verdict(compare.compare(results)[0])
+    (comparison,) = compare.compare(results)
+    plain, verdict = compare.plainly(comparison), compare.verdict(comparison)
     text = re.sub(r"<[^>]+>", "", html[html.index("<body>") :]).replace("\u00a0", " ")
     assert text.strip().startswith("A title")
-    assert text.index(verdict) < text.index("An introduction.") < text.index("Goodput")
+    assert (
+        0
+        < text.index(plain)
+        < text.index(verdict)
+        < text.index("An introduction.")
+        < text.index("Goodput")
+    )
 
 
 def test_self_contained(tmp_path: Path) -> None:
@@ -67,6 +75,74 @@ def test_in_a_browser(tmp_path: Path) -> None:
         window.open(tmp_path / "demo.html")
         window.wait("return document.querySelectorAll('.plot .main-svg').length >= 3")
         assert window.complaints() == []
+
+
+@browser.needed
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (390, "light")])
+def test_nothing_grave_keeps_people_from_reading(tmp_path: Path, width: int, scheme: str) -> None:
+    page(demo_runs(), tmp_path)
+    with Browser(width, 844) as window:
+        window.prefer(scheme)
+        window.open(tmp_path / "demo.html")
+        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 3")
+        assert axe.grave(window) == []
+
+
+@browser.needed
+def test_a_phone_shows_all_columns(tmp_path: Path) -> None:
+    html = own_part(page(demo_runs(), tmp_path))
+    with Browser(390, 844) as window:
+        window.open(tmp_path / "demo.html")
+        ends = window.run(
+            "return [...document.querySelectorAll('td')]"
+            ".map((cell) => cell.getBoundingClientRect().right)"
+        )
+        assert len(ends) == html.count("<td ")
+        assert max(ends) <= 390
+
+
+@browser.needed
+def test_paper_loses_nothing(tmp_path: Path) -> None:
+    """Of a dark window, too: its figures are light there, fit, and nothing is folded away."""
+    results = [r | {"config": r["config"] | {"seed": n}} for n in (1, 2) for r in demo_runs(10)]
+    for r in results[5:]:
+        r["config"] |= {"base_rtt_ms": 80.0}
+    page(results, tmp_path)
+    state = (
+        "return [document.querySelectorAll('details:not([open])').length,"
+        "Math.max(...[...document.querySelectorAll('.plot .main-svg')].map((s) => s.clientWidth)),"
+        "getComputedStyle(document.querySelector('.plot .main-svg')).backgroundColor]"
+    )
+    with Browser(1280, 844) as window:
+        window.prefer("dark")
+        window.open(tmp_path / "demo.html")
+        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 6")
+        before = window.run(state)
+        assert before[0] == 2
+        window.run("window.dispatchEvent(new Event('beforeprint'))")
+        assert window.run(state) == [0, 680, "rgb(255, 255, 255)"]
+        window.run("window.dispatchEvent(new Event('afterprint'))")
+        assert window.run(state) == before
+        assert window.printed().startswith(b"%PDF")
+        assert window.run(state) == before
+        assert window.complaints() == []
+
+
+def test_headings_are_in_order(tmp_path: Path) -> None:
+    one = demo_runs(10)
+    two = [r | {"config": r["config"] | {"base_rtt_ms": 80.0}} for r in one]
+    for results in (one, one + two):
+        levels = [int(n) for n in re.findall(r"<h(\d)", own_part(page(results, tmp_path)))]
+        assert levels[0] == 1
+        assert all(b - a <= 1 for a, b in pairwise(levels))
+
+
+def test_figures_say_what_they_draw(tmp_path: Path) -> None:
+    html = own_part(page(demo_runs(10), tmp_path))
+    assert "RTT is that of every probe; goodput and link rate are means of 0.5\u00a0s." in html
+    long = demo_runs(180)
+    assert figures.stretch(len(long[0]["series"]["rtt"]["t_s"])) > 1
+    assert re.search(r"RTT is the longest of \d+ probes each;", own_part(page(long, tmp_path)))
 
 
 def test_many_long_runs_stay_small(tmp_path: Path) -> None:
