@@ -4,16 +4,19 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from drwatool import doctor
 from drwatool.compile import compile_objects
@@ -64,6 +67,8 @@ exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this r
 130 interrupted
 """
 INTERRUPTED = 130
+# Of a line, less the indent
+WIDTH = 190
 VERSION = "1.0"
 # What else a build needs, by host
 PAGES = {"A": TOP / "device/doc/rom-builder.md", "B": TOP / "device/doc/gms-oem.md"}
@@ -127,8 +132,32 @@ class Report:
             self.content |= {"error": error, "exit": code}
             print(json.dumps(self.content, indent=2))
         elif error:
-            print(f"drwa: {'; '.join(filter(None, error.splitlines()))}", file=sys.stderr)
+            print(f"drwa: {_told(error)}", file=sys.stderr)
         return code
+
+
+def _told(text: str) -> str:
+    """For people: each part on lines of its own, none longer than a terminal shows at a glance."""
+    parts = [
+        textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for part in text.splitlines()
+        if part
+    ]
+    return "\n".join(parts).replace("\n", "\n    ")
+
+
+class Parser(argparse.ArgumentParser):
+    """One that knows what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        known = [*self._option_string_actions]
+        known += [str(choice) for action in self._actions for choice in action.choices or ()]
+        unknown = re.search(r"invalid choice: '(.*?)'|unrecognized arguments: (--[\w-]+)", message)
+        if unknown:
+            given = unknown[1] or unknown[2]
+            if near := get_close_matches(given, known, n=2):
+                message = f"'{given}' is unknown: did you mean {' or '.join(near)}?"
+        super().error(message)
 
 
 class ShowVersion(argparse.Action):
@@ -156,7 +185,7 @@ def _commit() -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="drwa",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -363,7 +392,7 @@ def _plan(
     if conflicts:
         if not report.as_json:
             for text in conflicts:
-                print(f"drwa: {text}", file=sys.stderr)
+                print(f"drwa: {_told(text)}", file=sys.stderr)
         raise ConflictError(
             f"nothing was changed: conflicts in {len(conflicts)} of {len(opened)} projects"
         )

@@ -464,9 +464,9 @@ def _read_files(scratch: Repository, commit: str, files: set[str]) -> None:
 
 def refused(project: Project) -> str:
     """Why a tree cannot take the series."""
-    places = "; ".join(project.refusals)
+    places = "\n".join(project.refusals)
     page = trees.TOP / "device/doc/by-hand.md"
-    return f"{project.folder}: the series has no place: {places}: see {page}"
+    return f"{project.folder}: the series has no place: {places}\nsee {page}"
 
 
 def plan_apply(project: Project, repository: Repository) -> Change:

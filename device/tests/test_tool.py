@@ -38,6 +38,7 @@ from small_trees import (
 )
 
 from drwatool import git as plumbing
+from drwatool.cli import _told, main
 from drwatool.trees import detect_android
 
 template = small_trees.template
@@ -1020,6 +1021,33 @@ def test_usage(world: World) -> None:
         assert done.code == 2
         assert "usage: drwa" in done.err
     assert world.run("--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("applly", "'applly' is unknown: did you mean apply?"),
+        ("statu", "'statu' is unknown: did you mean status?"),
+        ("apply --kernal .", "'--kernal' is unknown: did you mean --kernel?"),
+        ("apply --host Z", "invalid choice: 'Z' (choose from"),
+        ("apply --adb", "error: name a tree"),
+    ],
+)
+def test_did_you_mean(capsys: pytest.CaptureFixture[str], words: str, meant: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_messages_have_short_lines() -> None:
+    """Each part on a line of its own, and a word that is longer than a line stays whole."""
+    long = "/".join(["folder"] * 40)
+    told = _told(f"{'place ' * 50}\n\nsee {long}\nand")
+    lines = told.splitlines()
+    assert [len(line) <= 200 for line in lines] == [True, True, True, False, True]
+    assert [line.startswith("    ") for line in lines] == [False, True, True, True, True]
+    assert " ".join(told.split()) == f"{'place ' * 50}see {long} and"
 
 
 def test_version(world: World) -> None:

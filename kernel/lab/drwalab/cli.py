@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command line of the lab."""
 
+import copy
 import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import product
 from json import dumps as dump_json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from drwalab import (
     burstlink,
@@ -76,6 +79,7 @@ def lab() -> None:
     """The DRWA network lab: a server, a cellular link and a phone, in virtual time."""
 
 
+Run = TypeVar("Run", bound=Callable[..., None])
 Json = Annotated[
     str | None,
     typer.Option(
@@ -85,6 +89,41 @@ Json = Annotated[
         "which then has no table.",
     ),
 ]
+
+
+# The groups of `lab run --help`: parameters of run(), by what they are about.
+RUN_GROUPS = {
+    "What to compare": "scheme kernel lambda_ limits unpatched",
+    "The link": "rate trace base_rtt buffer aqm loss reorder duplicate promotion drx event second "
+    "ipv6",
+    "What comes down": "flows flow_gap reader duration cc shape initcwnd object_ keep_alive "
+    "arrival think neighbour accepted",
+    "What goes up, and the modem": "upload uploads upload_kind upload_cc upload_lie uplink_rate "
+    "uplink_trace uplink_buffer uplink_scheme uplink_target uplink_loss firmware grant "
+    "grant_report",
+    "Probes": "probe_interval probe_kind",
+    "The phone's sockets": "rcvbuf window_clamp mss no_timestamps no_window_scaling fastopen mptcp",
+    "A hotspot": "client client_rtt client_jitter client_nat",
+    "Clocks, middleboxes and offloads": "ack_thin downlink_ack_thin clock_drift clock_tick "
+    "syn_scale strip_timestamps gro tso upload_tso",
+    "Results": "seed json pcap",
+}
+
+
+def _grouped(groups: dict[str, str]) -> Callable[[Run], Run]:
+    """Gives the options of a command their groups in its help."""
+
+    def group(command: Run) -> Run:
+        annotations = command.__annotations__
+        for title, names in groups.items():
+            for name in names.split():
+                kind, option = get_args(annotations[name])
+                told = copy.copy(option)
+                told.rich_help_panel = title
+                annotations[name] = Annotated[kind, told]
+        return command
+
+    return group
 
 
 def _option(text: str, metavar: str, name: str | None = None) -> Any:
@@ -97,6 +136,7 @@ def _option(text: str, metavar: str, name: str | None = None) -> Any:
 
 
 @app.command()
+@_grouped(RUN_GROUPS)
 def run(
     scheme: Annotated[
         list[str],
@@ -836,10 +876,21 @@ def trace_import(
     trace_info(file)
 
 
+def _hide_types(command: Any) -> None:
+    """Lets help name the values of options, and not their types; a switch has no value."""
+    for param in command.get_params(typer.Context(command)):
+        if param.param_type_name == "option" and param.metavar is None:
+            param.metavar = "" if param.is_flag else param.name.upper()
+    for child in getattr(command, "commands", {}).values():
+        _hide_types(child)
+
+
 def main() -> None:
     """Entry point: a usage error is one line, exit code 2."""
+    command = get_command(app)
+    _hide_types(command)
     try:
-        code = app(prog_name="lab", standalone_mode=False)
+        code = command(prog_name="lab", standalone_mode=False)
     except TyperException as error:
         # Without a command the help is out already, and there is no message.
         if message := " ".join(error.format_message().split()):

@@ -28,6 +28,10 @@ _BYTES = {
 }
 
 
+# Of a message with all names; longer ones say how many more there are.
+MAX_CHOICES = 110
+
+
 def instead_of(text: str, known: Iterable[str]) -> str:
     """What a user may have meant by an unknown name, or else all names."""
     names = list(known)
@@ -35,7 +39,11 @@ def instead_of(text: str, known: Iterable[str]) -> str:
     near = get_close_matches(text, names, n=2) if re.search("[a-z]", text) else []
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return f"choose from {', '.join(names)}"
+    told = names
+    while len(", ".join(told)) > MAX_CHOICES:
+        told = told[:-1]
+    more = f" and {len(names) - len(told)} more, see --help" if told != names else ""
+    return f"choose from {', '.join(told)}{more}"
 
 
 def _parse(text: str, units: dict[str, int], example: str) -> int:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import inspect
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 import synthetic
 from conftest import Lab
-from drwalab import cases, network, pool, schemes, spec
+from drwalab import cases, cli, kernels, network, pool, schemes, spec
 from drwalab.spec import RunSpec, SpecError
 from drwalab.uplink import SCHEMES
 
@@ -530,6 +532,48 @@ def test_help_explains_every_option(lab: Lab) -> None:
     assert done.code == 0
     for option in (*spec.DEFAULTS, "rate", "trace", "loss", "event", "upload", "json", "pcap"):
         assert f"--{option}" in done.out
+
+
+def test_help_is_in_groups_and_without_types(lab: Lab) -> None:
+    grouped = [name for names in cli.RUN_GROUPS.values() for name in names.split()]
+    assert sorted(grouped) == sorted(inspect.signature(cli.run).parameters)
+    done = lab("run --help")
+    heads = re.findall("╭─ (.*?) ─", done.out)
+    assert sorted(heads) == sorted(["Options", *cli.RUN_GROUPS])
+    for command in ("", "run", "kernel build", "case run", "trace generate", "machine", "evidence"):
+        done = lab(f"{command} --help")
+        assert done.code == 0
+        assert not re.search("<(bool|str|int|path|file|float)>", done.out), command
+
+
+def test_help_names_every_flavour(lab: Lab) -> None:
+    told = " ".join(re.findall(r"[\w-]+", lab("kernel build --help").out))
+    assert [name for name in kernels.FLAVOURS if f" {name} " not in f" {told} "] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("runn", "Did you mean 'run'"),
+        ("run --schem drwa", "Possible options: --scheme"),
+        ("run --scheme drwaa --rate 1mbit", "did you mean drwa"),
+        ("kernel build --flavour bfp", "did you mean bpf?"),
+        ("case run lamda", "did you mean lambda"),
+    ],
+)
+def test_did_you_mean(lab: Lab, words: str, meant: str) -> None:
+    done = lab(words)
+    assert done.code == 2
+    assert meant in done.err
+
+
+def test_messages_fit(lab: Lab) -> None:
+    """Where there are many names, some are told."""
+    for words in ("run --scheme 123 --rate 1mbit", "case run 123", "kernel build --flavour 123"):
+        done = lab(words)
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert len(done.err) <= 200, done.err
+    assert "choose from stock, idle, " in lab("run --scheme 123 --rate 1mbit").err
 
 
 def test_trace_commands(lab: Lab, tmp_path: Path) -> None:
