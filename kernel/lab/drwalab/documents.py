@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from typing import Annotated, Any
 
 import typer
@@ -127,6 +128,31 @@ def _carrier() -> Iterator[tuple[str, int]]:
         name = scheme.removeprefix("drwa λ=")
         head = {"stock": "off (stock)", "1.25": "**1.25**"}.get(name, name)
         yield f"| {head} | {' | '.join(cells)} |", len(f"| {head} |")
+    yield from _steps_of_lambda()
+
+
+def _steps_of_lambda() -> Iterator[tuple[str, int]]:
+    """What a larger λ gains and costs on the links that vary: points of goodput, and p95 RTT."""
+    rows = [row for row in table("lambda") if ".down" in row["Link"]]
+
+    def all_of(scheme: str, head: str) -> list[float]:
+        return [float(row[head]) for row in rows if row["Scheme"] == scheme]
+
+    def step(low: str, high: str) -> tuple[str, list[float]]:
+        parts = [all_of(scheme, "Goodput Mb/s") for scheme in ("stock", low, high)]
+        gain = [100 * (b - a) / stock for stock, a, b in zip(*parts, strict=True)]
+        delays = [all_of(scheme, "RTT p95 ms") for scheme in (low, high)]
+        return span(gain), [b / a for a, b in zip(*delays, strict=True)]
+
+    first, second = step("drwa λ=1.00", "drwa λ=1.25"), step("drwa λ=1.25", "drwa λ=1.50")
+    start = "from λ = 1.00 to 1.25 gains about "
+    yield (
+        f"{start}{first[0]} points of goodput for {span([100 * d - 100 for d in first[1]])} % more",
+        len(start),
+    )
+    start = "λ = 1.50 gains "
+    end = "times the p95 RTT of 1.25"
+    yield f"{start}{second[0]} points more, for {span(second[1], 1)} {end}", len(start)
 
 
 def _kernel() -> Iterator[tuple[str, int]]:
@@ -242,6 +268,36 @@ def of_today(name: str) -> str | None:
     return "**yes**" if all(today <= set(ids.split(", ")) for ids in recorded) else "**no**"
 
 
+def _oem() -> Iterator[tuple[str, int]]:
+    for name in ("campaign-drwa-tc", "campaign-drwa-module"):
+        yield f"[{_alike(name)}](../../kernel/lab/results/{name}.md)", 0
+
+
+def _module() -> Iterator[tuple[str, int]]:
+    for name, start in (
+        ("campaign-drwa-module", "at tracepoints on 6.12: "),
+        ("campaign-drwa-module-6.1", "with an earlier law, it is "),
+    ):
+        yield f"{start}{_alike(name)}", len(start)
+
+
+def _bpf() -> Iterator[tuple[str, int]]:
+    yield f"{_alike('campaign-drwa-tc')} runs are within", 0
+
+
+def _lab() -> Iterator[tuple[str, int]]:
+    took = re.search(r"this took ([\d.]+) s", (RESULTS / "bench-speed.md").read_text())
+    assert took
+    start = "minute of a 10 Mb/s download takes about "
+    yield f"{start}{ceil(float(took[1]))} s on one CPU", len(start)
+
+
+def outdated() -> dict[str, str]:
+    """The recorded files that are not of today's patches, and what the index says of each."""
+    answers = {path.name: of_today(path.name) for path in sorted(RESULTS.iterdir())}
+    return {name: answer for name, answer in answers.items() if answer not in (None, "**yes**")}
+
+
 def _results() -> Iterator[tuple[str, int]]:
     """The index of results: what it says of each file, and whether that is of today's patches."""
     told, found = _lte_like(), _json("evidence")
@@ -325,9 +381,13 @@ def _uplink() -> Iterator[tuple[str, int]]:
 
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
     "README.md": _front,
+    "device/doc/gms-oem.md": _oem,
     "frameworks/carrier/README.md": _carrier,
     "kernel/README.md": _kernel,
+    "kernel/bpf/design.md": _bpf,
+    "kernel/lab/README.md": _lab,
     "kernel/lab/doc/results.md": _results,
+    "kernel/module/README.md": _module,
     "kernel/uplink.md": _uplink,
 }
 
@@ -340,7 +400,10 @@ def claims() -> list[Claim]:
 def documents(
     write: Annotated[bool, typer.Option("--write", help="Write the numbers into them.")] = False,
 ) -> None:
-    """Compare the numbers in documents with the recorded results that they come from."""
+    """Compare the numbers in documents with the recorded results that they come from.
+
+    Ends with 1 if a number differs, or if a result is not of today's patches.
+    """
     stale = [claim for claim in claims() if not claim.holds]
     for claim in stale:
         found = claim.found()
@@ -352,3 +415,8 @@ def documents(
     if stale and not (write and all(claim.holds for claim in stale)):
         raise typer.Exit(1)
     print(f"{len(claims())} texts with numbers are as the results have them")
+    if old := outdated():
+        for name, answer in old.items():
+            print(f"{name}: of today's patches: {answer.strip('*')}", file=sys.stderr)
+        print(f"{len(old)} results are to be recorded again", file=sys.stderr)
+        raise typer.Exit(1)

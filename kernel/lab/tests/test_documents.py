@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Numbers in documents are those of the recorded results."""
 
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 
 from drwalab import documents
 from drwalab.documents import Claim
@@ -30,6 +33,51 @@ def test_no_target_that_is_met_passes_for_missed(document: str, campaigns: tuple
         if line.startswith("| ")
     ]
     assert sorted(tuple(row[:2]) for row in rows) == sorted(documents.shortfalls(*campaigns))
+
+
+# Pages that send to a result and have no number from it.
+WITHOUT_NUMBERS = {
+    "device/doc/limits.md",
+    "kernel/bpf/README.md",
+    "kernel/lab/doc/reference.md",
+}
+
+
+def test_pages_that_send_to_results_are_compared_with_them() -> None:
+    names = subprocess.run(
+        ["git", "ls-files", "*.md"],
+        cwd=documents.TOP,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    recorded = "|".join(re.escape(path.name) for path in documents.RESULTS.iterdir())
+    sends = {
+        name
+        for name in names
+        if "/results/" not in name
+        and re.search(rf"\]\([\w./-]*results/({recorded})\)", (documents.TOP / name).read_text())
+    }
+    assert sends - WITHOUT_NUMBERS <= set(documents.DOCUMENTS)
+    assert WITHOUT_NUMBERS <= sends
+
+
+def test_an_old_result_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {"a.md": "**yes**", "b.md": "**no**", "c.json": "**not named**", "d.md": None}
+    for name in answers:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(documents, "RESULTS", tmp_path)
+    monkeypatch.setattr(documents, "of_today", answers.get)
+    monkeypatch.setattr(documents, "claims", list)
+    assert documents.outdated() == {"b.md": "**no**", "c.json": "**not named**"}
+    with pytest.raises(typer.Exit) as ended:
+        documents.documents()
+    assert ended.value.exit_code == 1
+    assert "b.md: of today's patches: no\n" in capsys.readouterr().err
+    answers |= {"b.md": "**yes**", "c.json": "**yes**"}
+    documents.documents()
 
 
 @pytest.fixture
