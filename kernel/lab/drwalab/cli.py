@@ -879,7 +879,10 @@ def trace_import(
 def _hide_types(command: Any) -> None:
     """Lets help name the values of options, and not their types; a switch has no value."""
     for param in command.get_params(typer.Context(command)):
-        if param.param_type_name == "option" and param.metavar is None:
+        if param.param_type_name == "argument":
+            # Its name is told before it.
+            param.display_type_rich = lambda **_: ""
+        elif param.metavar is None:
             param.metavar = "" if param.is_flag else param.name.upper()
     for child in getattr(command, "commands", {}).values():
         _hide_types(child)
