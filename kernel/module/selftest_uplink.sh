@@ -141,6 +141,12 @@ options() {
 			fail "took $wrong"
 		fi
 	done
+	if on $phone tc qdisc change dev cell0 root handle 1: drwa_up mux 256 2>/dev/null; then
+		fail "took mux 256"
+	fi
+	must on $phone tc qdisc change dev cell0 root handle 1: drwa_up mux 7
+	attached "mux 7" || fail "the mux is not shown"
+	# A mux that nobody tells of changes nothing.
 	upload_of "" 3
 	statistics | grep -q 'hold rate' || fail "$(statistics | tail -n 3)"
 	attached "target 100.0ms" || fail "what is wrong changed it"
@@ -190,6 +196,11 @@ unload() {
 		load
 	fi
 	must detach
+	if [ -e "$here/drwa_up_dfc.ko" ]; then
+		must insmod "$here/drwa_up_dfc.ko"
+		rmmod sch_drwa_up 2>/dev/null && fail "it went while drwa_up_dfc was there"
+		must rmmod drwa_up_dfc
+	fi
 	must rmmod sch_drwa_up
 	if attach 2>/dev/null; then
 		fail "attached without it"

@@ -81,11 +81,11 @@ static void step(struct story *s)
 	switch (op & 7) {
 	case 0:
 	case 1:
-		drwa_up_release(&up, 1 + (op >> 3) * 100, now_us);
+		drwa_up_release(&up, 1 + (op >> 3) * 100);
 		drwa_up_mark(&up, key, key & 1 ? DRWA_UP_EXACT : DRWA_UP_UPTO, end, now_us);
 		break;
 	case 2:
-		drwa_up_release(&up, 1500, now_us);
+		drwa_up_release(&up, 1500);
 		break;
 	case 3:
 		drwa_up_begin(&up, key);
@@ -95,7 +95,10 @@ static void step(struct story *s)
 		drwa_up_answer(&up, key, end, op & 8 ? &clock_us : NULL, now_us);
 		break;
 	case 5:
-		drwa_up_heard(&up, take(s, 2));
+		if (op & 8)
+			drwa_up_told(&up, take(s, 3), end, now_us);
+		else
+			drwa_up_heard(&up, take(s, 2));
 		break;
 	case 6:
 		now_us += 1u << ((op >> 3) & 27);
@@ -119,7 +122,7 @@ static void check_open(void)
 		check(now_us - passed_us < CLOSED_US);
 		now_us += 1000;
 		if (drwa_up_room(&up, now_us, &wait_us)) {
-			drwa_up_release(&up, 1500, now_us);
+			drwa_up_release(&up, 1500);
 			passed_us = now_us;
 		} else {
 			check(wait_us && wait_us <= 10000);
@@ -136,7 +139,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	drwa_up_reset(&up, DRWA_UP_TARGET_MIN_US + take(&s, 2), now_us);
 	up.released = take(&s, 4);
 	up.crossed = up.released;
-	up.snap_released = up.released;
 	while (s.left)
 		step(&s);
 	drwa_up_report(&up, now_us, &st);

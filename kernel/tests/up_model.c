@@ -81,6 +81,11 @@ struct up_config {
 	s64 clock_us;		/* at the start */
 	s64 bytes;		/* counter at the start */
 	s64 seed;
+	s64 told_us;		/* between the modem's words, 0: it says nothing */
+	s64 told_late_us;	/* 64 ms at most */
+	s64 told_until_us;	/* then it says nothing any more, 0: never */
+	s64 told_more_bytes;	/* that it claims to hold beyond what is there */
+	s64 told_more_us;	/* from then on */
 	int32_t gate;
 	int32_t flows;
 	int32_t events;
@@ -129,7 +134,7 @@ static struct {
 	struct drwa_up law;
 	struct flow flow[256];
 	unsigned int turn, head, tail, answer_head, answer_tail;
-	s64 bytes, now, rate_bps, up_us, down_us;
+	s64 bytes, total, now, rate_bps, up_us, down_us;
 	u64 random;
 	struct up_result *r;
 	s64 *flow_bytes;
@@ -270,11 +275,26 @@ static void enqueue(int flow, u32 len, u32 end)
 		.flow = flow, .len = len, .end = end, .in_us = m.now,
 	};
 	m.bytes += len;
-	drwa_up_release(&m.law, len, law_now());
+	m.total += len;
+	drwa_up_release(&m.law, len);
 	if (f->server != SERVER_SILENT)
 		drwa_up_mark(&m.law, 1000 + flow, kind, end, law_now());
 	if (f->server == SERVER_EARLY)
 		answer(flow, end, m.now - m.down_us, m.now);
+}
+
+static void tell(s64 step)
+{
+	static s64 crossed[128];
+	s64 late = m.c->told_late_us / STEP_US, more;
+
+	crossed[step % 128] = m.total - m.bytes;
+	if (!m.c->told_us || step < late || m.now % m.c->told_us >= STEP_US ||
+	    (m.c->told_until_us && m.now >= m.c->told_until_us))
+		return;
+	more = m.now >= m.c->told_more_us ? m.c->told_more_bytes : 0;
+	drwa_up_told(&m.law, m.c->firmware_bytes - more -
+		     (m.total - crossed[(step - late) % 128]), m.c->told_late_us, law_now());
 }
 
 static int active(int flow)
@@ -380,7 +400,6 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 	drwa_up_reset(&m.law, c->target_us, law_now());
 	m.law.released = c->bytes;
 	m.law.crossed = c->bytes;
-	m.law.snap_released = c->bytes;
 
 	for (; m.now < c->duration_us; m.now += STEP_US) {
 		s64 *slot = &recent[steps % (SPAN_US / STEP_US)];
@@ -404,6 +423,7 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 		if (m.now % 500000 >= c->fade_us)
 			come();
 		hear();
+		tell(steps);
 		send(r->crossed_bytes - *slot);
 		*slot = r->crossed_bytes;
 		if (c->opportunities) {

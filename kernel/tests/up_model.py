@@ -58,6 +58,11 @@ class _Config(ctypes.Structure):
                 "clock_us",
                 "bytes",
                 "seed",
+                "told_us",
+                "told_late_us",
+                "told_until_us",
+                "told_more_bytes",
+                "told_more_us",
             )
         ),
         *((name, ctypes.c_int32) for name in ("gate", "flows", "events")),
@@ -80,8 +85,8 @@ class XStats(ctypes.Structure):
             "drains",
             "jumps",
             "opened",
-            "early",
             "shorts",
+            "told",
         )
     ]
 
@@ -180,6 +185,11 @@ def run(
     clock_us: int = U32 - 5_000_000,
     released: int = U32 - 1_000_000,
     seed: int = 1,
+    told_us: int = 0,
+    told_late_us: int = 0,
+    told_until_us: int = 0,
+    told_more_bytes: int = 0,
+    told_more_us: int = 0,
 ) -> Result:
     """Runs the model; use is what crossed as a part of what could have."""
     duration_us = int(seconds * 1_000_000)
@@ -201,6 +211,11 @@ def run(
         clock_us=clock_us,
         bytes=released,
         seed=seed,
+        told_us=told_us,
+        told_late_us=told_late_us,
+        told_until_us=told_until_us,
+        told_more_bytes=told_more_bytes,
+        told_more_us=told_more_us,
         gate=gate,
         flows=len(flows),
         events=len(events),

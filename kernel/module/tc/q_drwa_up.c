@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <linux/drwa_up.h>
@@ -39,8 +40,10 @@ int get_time(unsigned int *time_us, const char *text);
 static int explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... drwa_up [ target TIME ]\n"
-		"  TIME  what may wait in the modem's own queue, %u to %u us; 10ms unless told\n",
+		"Usage: ... drwa_up [ target TIME ] [ mux ID ]\n"
+		"  TIME  what may wait in the modem's own queue, %u to %u us; 10ms unless told\n"
+		"  ID    mux_id of the modem's interface, as `ip -d link` shows it, whose grants\n"
+		"        are heard; 0: none\n",
 		DRWA_UP_TARGET_MIN_US, DRWA_UP_TARGET_MAX_US);
 	return -1;
 }
@@ -48,13 +51,26 @@ static int explain(void)
 static int parse(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
 		 const char *dev)
 {
-	unsigned int target_us = 0;
+	unsigned int target_us = 0, mux = 0;
+	_Bool with_mux = 0;
 	struct rtattr *nest;
+	char *end;
 
 	(void)qu;
 	(void)dev;
 	for (; argc > 0; argc -= 2, argv += 2) {
-		if (strcmp(argv[0], "target") || argc < 2)
+		if (argc < 2)
+			return explain();
+		if (!strcmp(argv[0], "mux")) {
+			mux = strtoul(argv[1], &end, 0);
+			if (*end || mux > 255) {
+				fprintf(stderr, "drwa_up: mux \"%s\" is not from 0 to 255\n", argv[1]);
+				return -1;
+			}
+			with_mux = 1;
+			continue;
+		}
+		if (strcmp(argv[0], "target"))
 			return explain();
 		if (get_time(&target_us, argv[1]) || target_us < DRWA_UP_TARGET_MIN_US ||
 		    target_us > DRWA_UP_TARGET_MAX_US) {
@@ -66,6 +82,8 @@ static int parse(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *
 	nest = addattr_nest(n, MAX_MESSAGE, TCA_OPTIONS);
 	if (target_us)
 		addattr_l(n, MAX_MESSAGE, TCA_DRWA_UP_TARGET, &target_us, sizeof(target_us));
+	if (with_mux)
+		addattr_l(n, MAX_MESSAGE, TCA_DRWA_UP_MUX, &mux, sizeof(mux));
 	addattr_nest_end(n, nest);
 	return 0;
 }
@@ -73,7 +91,7 @@ static int parse(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *
 static int print(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_DRWA_UP_MAX + 1] = {};
-	unsigned int target_us;
+	unsigned int target_us, mux;
 
 	(void)qu;
 	if (!opt)
@@ -82,6 +100,11 @@ static int print(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (tb[TCA_DRWA_UP_TARGET] && RTA_PAYLOAD(tb[TCA_DRWA_UP_TARGET]) >= sizeof(target_us)) {
 		memcpy(&target_us, RTA_DATA(tb[TCA_DRWA_UP_TARGET]), sizeof(target_us));
 		fprintf(f, "target %.1fms ", target_us / 1000.0);
+	}
+	if (tb[TCA_DRWA_UP_MUX] && RTA_PAYLOAD(tb[TCA_DRWA_UP_MUX]) >= sizeof(mux)) {
+		memcpy(&mux, RTA_DATA(tb[TCA_DRWA_UP_MUX]), sizeof(mux));
+		if (mux)
+			fprintf(f, "mux %u ", mux);
 	}
 	return 0;
 }
@@ -100,8 +123,9 @@ static int print_statistics(struct qdisc_util *qu, FILE *f, struct rtattr *xstat
 	fprintf(f, "  %s rate %.2fMbit window %uB in flight %uB delay %.1fms rtt %.1fms\n",
 		phase[st.phase & 3], st.rate * 8 / 1e6, st.window_bytes, st.in_flight_bytes,
 		st.delay_us / 1e3, st.age_us / 1e3);
-	fprintf(f, "  marks %u answers %u shorts %u drains %u jumps %u opened %u early %u",
-		st.marks, st.answers, st.shorts, st.drains, st.jumps, st.opened, st.early);
+	fprintf(f, "  marks %u answers %u shorts %u drains %u jumps %u opened %u%s",
+		st.marks, st.answers, st.shorts, st.drains, st.jumps, st.opened,
+		st.told ? " told" : "");
 	return 0;
 }
 

@@ -65,17 +65,13 @@ struct drwa_up_mark {
  * @head:	oldest mark
  * @tail:	newest mark
  * @waiting:	its marks
- * @doubts:	how often in turn it was contradicted
- * @doubter:	by whom first
  * @kind:	enum drwa_up_kind
  * @used:	somebody has this place
  * @answered:	@rtt_min_us is set
  * @clock:	@base_us is set
  * @jumped:	the far end's clock has just told what cannot be
  * @aside:	that clock is not believed
- * @doubters:	and by somebody else
  * @shared:	its bases may be a queue's: no DRWA_UP_DRAIN since it began
- * @early:	what it answers had not arrived yet, say others
  * @bounded:	its clock has just claimed less than there was
  * @down:	periods that @down_base_us is of, two at most
  * @down_sure:	it is no queue's that stays, nor of a clock that lags
@@ -97,16 +93,12 @@ struct drwa_up_flow {
 	u16	head;
 	u16	tail;
 	u16	waiting;
-	u8	doubts;
-	u8	doubter;
 	u8	kind;
 	u8	used:1,
 		answered:1,
 		clock:1,
 		jumped:1,
 		aside:1,
-		early:1,
-		doubters:1,
 		shared:1;
 	u8	bounded:1,
 		down:2,
@@ -119,14 +111,12 @@ struct drwa_up_flow {
  * @crossed:	bytes
  * @busy_us:	what of the time the link had something to do
  * @busy:	bytes that crossed in that
- * @by:		flow that said so
  */
 struct drwa_up_point {
 	u32	us;
 	u32	crossed;
 	u32	busy_us;
 	u32	busy;
-	u32	by;
 };
 
 /**
@@ -139,8 +129,9 @@ struct drwa_up_point {
  * @answered_us: when that was heard
  * @closed_us:	when something was first held back since
  * @closed_released: @released then
- * @snap_us:	when @snap_released was taken
- * @snap_released: @released then
+ * @full:	what the modem takes when it is empty, bytes
+ * @learn_us:	since when nothing was handed over, to see whether it takes more
+ * @learn_grant: what it took then
  * @gap_us:	average time between such news
  * @age_us:	how old they are: RTT without the queue
  * @back_us:	what they waited on their way back, behind a download
@@ -174,7 +165,10 @@ struct drwa_up_point {
  * @deep:	how often DRWA_UP_DRAIN takes 3/4 of what crosses
  * @answered:	there were news
  * @closed:	@closed_us is set
- * @refused:	something was held back since @snap_us
+ * @told:	the modem's driver tells what has crossed, and nobody else is believed
+ * @empty:	no more than a packet was there, it told
+ * @learning:	nothing is handed over
+ * @refused:	something was held back since @last_us
  * @clock:	@clock_us is
  * @held:	DRWA_UP_HOLD was reached
  * @beside:	a download is
@@ -194,8 +188,9 @@ struct drwa_up {
 	u32	answered_us;
 	u32	closed_us;
 	u32	closed_released;
-	u32	snap_us;
-	u32	snap_released;
+	u32	full;
+	u32	learn_us;
+	u32	learn_grant;
 	u32	gap_us;
 	u32	age_us;
 	u32	back_us;
@@ -230,6 +225,9 @@ struct drwa_up {
 	u8	answered:1,
 		closed:1,
 		refused:1,
+		told:1,
+		empty:1,
+		learning:1,
 		clock:1,
 		beside:1,
 		down:1,
@@ -244,13 +242,14 @@ struct drwa_up {
 static_assert(sizeof(struct drwa_up) <= 32 << 10);
 
 void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us);
-void drwa_up_release(struct drwa_up *u, u32 bytes, u32 now_us);
+void drwa_up_release(struct drwa_up *u, u32 bytes);
 void drwa_up_heard(struct drwa_up *u, u32 bytes);
 void drwa_up_begin(struct drwa_up *u, u32 key);
 void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		  u32 now_us);
 bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		    u32 now_us);
+void drwa_up_told(struct drwa_up *u, u32 grant, u32 late_us, u32 now_us);
 u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us);
 void drwa_up_report(const struct drwa_up *u, u32 now_us,
 		    struct tc_drwa_up_xstats *st);

@@ -14,6 +14,7 @@
 #define TEST_SECOND_US		1000000U
 #define TEST_PACKET		1500U
 #define TEST_QUERY		84U
+#define TEST_MODEM	600000	/* bytes that it takes */
 #define TEST_QUEUE		1024U
 #define TEST_SEED		20121114ULL
 /* Any offset between the two clocks, and counters that wrap within seconds */
@@ -66,6 +67,8 @@ struct test_modem {
 	u32			queries;
 	u32			crossed;
 	bool			probes;
+	bool			told;
+	u32			more;		/* bytes that it claims to have */
 	bool			download;
 	enum test_server	server;
 };
@@ -83,7 +86,6 @@ static struct test_modem *test_modem(struct kunit *test)
 	drwa_up_reset(&m->law, DRWA_UP_TARGET_US, m->now_us);
 	m->law.released = TEST_EARLY;
 	m->law.crossed = TEST_EARLY;
-	m->law.snap_released = TEST_EARLY;
 	return m;
 }
 
@@ -96,7 +98,7 @@ static void test_release(struct test_modem *m, u32 key, u32 len, u32 end)
 	};
 	m->queued += len;
 	m->most = max(m->most, m->queued);
-	drwa_up_release(&m->law, len, m->now_us);
+	drwa_up_release(&m->law, len);
 	if (key == TEST_PROBES || m->server != TEST_SILENT)
 		drwa_up_mark(&m->law, key, kind, end, m->now_us);
 }
@@ -155,6 +157,8 @@ static void test_run(struct test_modem *m, u32 us)
 
 	for (; m->now_us != end_us; m->now_us += TEST_MS) {
 		test_hear(m);
+		if (m->told && (m->now_us - m->start_us) % (5 * TEST_MS) == 0)
+			drwa_up_told(&m->law, TEST_MODEM - m->queued - m->more, 0, m->now_us);
 		if (m->probes && (m->now_us - m->start_us) % (50 * TEST_MS) == 0)
 			test_release(m, TEST_PROBES, TEST_QUERY, ++m->queries);
 		while (m->tail - m->head < TEST_QUEUE / 2 &&
@@ -260,7 +264,7 @@ static void no_other_path(struct kunit *test)
 	test_run(m, 8 * TEST_SECOND_US);
 	jumps = m->law.jumps;
 	probes = test_flow(test, m, TEST_PROBES);
-	drwa_up_release(&m->law, TEST_QUERY, m->now_us);
+	drwa_up_release(&m->law, TEST_QUERY);
 	drwa_up_mark(&m->law, TEST_PROBES, DRWA_UP_EXACT, ++m->queries, m->now_us);
 	m->law.phase = DRWA_UP_DRAIN;
 	m->law.deep = 1;
@@ -454,7 +458,7 @@ static void anything(struct kunit *test)
 		case 0:
 		case 1:
 		case 2:
-			drwa_up_release(u, 1 + (op >> 16) % TEST_PACKET, now_us);
+			drwa_up_release(u, 1 + (op >> 16) % TEST_PACKET);
 			drwa_up_mark(u, key, key & 1 ? DRWA_UP_EXACT : DRWA_UP_UPTO, end,
 				     now_us);
 			break;
@@ -466,7 +470,10 @@ static void anything(struct kunit *test)
 			drwa_up_begin(u, key);
 			break;
 		case 6:
-			drwa_up_heard(u, op >> 16);
+			if (op & 8)
+				drwa_up_told(u, clock_us >> 8, end, now_us);
+			else
+				drwa_up_heard(u, op >> 16);
 			break;
 		case 7:
 			now_us += 1U << (op >> 16) % 28;
@@ -481,6 +488,32 @@ static void anything(struct kunit *test)
 	}
 }
 
+/* The modem's driver tells, so that nobody has to answer; and it may be wrong, or stop. */
+static void driver_tells(struct kunit *test)
+{
+	struct test_modem *m = test_modem(test);
+
+	m->told = true;
+	m->probes = false;
+	m->server = TEST_SILENT;
+	test_run(m, 3 * TEST_SECOND_US);
+	KUNIT_EXPECT_GE(test, test_use(m, 12 * TEST_SECOND_US), 97U);
+	KUNIT_EXPECT_LE(test, test_most_ms(m), 30U);
+	m->more = 64000;
+	test_run(m, 12 * TEST_SECOND_US);
+	KUNIT_EXPECT_GE(test, test_use(m, 12 * TEST_SECOND_US), 97U);
+	KUNIT_EXPECT_LE(test, test_most_ms(m), 30U);
+	KUNIT_EXPECT_EQ(test, m->law.opened, 0U);
+	m->told = false;
+	test_run(m, 2 * TEST_SECOND_US);
+	KUNIT_EXPECT_EQ(test, m->law.phase, DRWA_UP_OPEN);
+	m->told = true;
+	test_run(m, 3 * TEST_SECOND_US);
+	m->most = 0;
+	test_run(m, 3 * TEST_SECOND_US);
+	KUNIT_EXPECT_LE(test, test_most_ms(m), 30U);
+}
+
 static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(full_and_short),
 	KUNIT_CASE(slower_link),
@@ -492,6 +525,7 @@ static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(queries_are_enough),
 	KUNIT_CASE(a_download_tells),
 	KUNIT_CASE(servers_lie),
+	KUNIT_CASE(driver_tells),
 	KUNIT_CASE(names),
 	KUNIT_CASE(many_flows),
 	KUNIT_CASE(anything),

@@ -11,6 +11,7 @@
 enum {
 	TCA_DRWA_UP_UNSPEC,
 	TCA_DRWA_UP_TARGET,	/* u32, us that the modem's queue may take */
+	TCA_DRWA_UP_MUX,	/* u32, of the modem's interface, whose grants it hears; 0: none */
 	__TCA_DRWA_UP_MAX,
 };
 
@@ -40,8 +41,8 @@ struct tc_drwa_up_xstats {
 	__u32	drains;		/* how often DRWA_UP_DRAIN began */
 	__u32	jumps;		/* how often a flow's path became longer */
 	__u32	opened;		/* how often DRWA_UP_OPEN began */
-	__u32	early;		/* flows that answer what has not arrived */
 	__u32	shorts;		/* short packets that passed at once */
+	__u32	told;		/* the modem's driver tells, and answers are not needed */
 };
 
 #endif /* _UAPI_LINUX_DRWA_UP_H */
