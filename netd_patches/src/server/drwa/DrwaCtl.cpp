@@ -175,8 +175,8 @@ Json::Value toJson(const DrwaUpStats& stats) {
     value["drains"] = stats.drains;
     value["jumps"] = stats.jumps;
     value["opened"] = stats.opened;
-    value["early"] = stats.early;
     value["shorts"] = stats.shorts;
+    value["told"] = stats.told;
     return value;
 }
 

@@ -249,7 +249,7 @@ TEST_F(DrwaCtlTest, Uplink) {
     EXPECT_EQ(mOut.str(),
               "rmnet0 uplink=20ms root=drwa_up 6d00: below=fq_codel\n"
               "  rate=0.00Mb/s window=0B inFlight=0B delay=0.0ms rtt=0.0ms phase=start marks=0"
-              " answers=0 drains=0 jumps=0 opened=0 early=0 shorts=0\n"
+              " answers=0 drains=0 jumps=0 opened=0 shorts=0 told=0\n"
               "wlan0 uplink=0ms root=pfifo_fast\n");
     EXPECT_EQ(run({"uplink", "wlan0"}), 0);
     EXPECT_EQ(mOut.str(), "wlan0 uplink=0ms root=pfifo_fast\n");
@@ -263,9 +263,9 @@ TEST_F(DrwaCtlTest, UplinkJson) {
     EXPECT_EQ(run({"--json", "uplink"}), 0);
     EXPECT_EQ(mOut.str(),
               "[{\"interface\":\"rmnet0\",\"leaf\":\"fq_codel\",\"queues\":[{\"answers\":0,"
-              "\"delay_us\":0,\"drains\":0,\"early\":0,\"in_flight_bytes\":0,\"jumps\":0,"
+              "\"delay_us\":0,\"drains\":0,\"in_flight_bytes\":0,\"jumps\":0,"
               "\"marks\":0,\"opened\":0,\"phase\":0,\"rate_bps\":0,\"rtt_us\":0,"
-              "\"shorts\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
+              "\"shorts\":0,\"told\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
               "{\"interface\":\"wlan0\",\"leaf\":null,\"queues\":[],\"root\":null,"
               "\"target_ms\":0}]\n");
 }

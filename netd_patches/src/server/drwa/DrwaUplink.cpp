@@ -81,10 +81,10 @@ std::string phaseText(uint32_t phase) {
 std::string toString(const DrwaUpStats& stats) {
     return StringPrintf(
             "rate=%.2fMb/s window=%uB inFlight=%uB delay=%.1fms rtt=%.1fms phase=%s "
-            "marks=%u answers=%u drains=%u jumps=%u opened=%u early=%u shorts=%u",
+            "marks=%u answers=%u drains=%u jumps=%u opened=%u shorts=%u told=%u",
             8 * stats.rate / 1e6, stats.windowBytes, stats.inFlightBytes, stats.delayUs / 1e3,
             stats.ageUs / 1e3, phaseText(stats.phase).c_str(), stats.marks, stats.answers,
-            stats.drains, stats.jumps, stats.opened, stats.early, stats.shorts);
+            stats.drains, stats.jumps, stats.opened, stats.shorts, stats.told);
 }
 
 bool isGone(int error) {

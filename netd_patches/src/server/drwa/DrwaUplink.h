@@ -58,10 +58,10 @@ struct DrwaUpStats {
     uint32_t drains;
     uint32_t jumps;
     uint32_t opened;
-    // Connections that answered what had not arrived.
-    uint32_t early;
     // Short packets, which wait for nothing.
     uint32_t shorts;
+    // 1: the modem's driver tells what waits there, and answers are not needed.
+    uint32_t told;
 };
 
 // The qdiscs of an interface.

@@ -334,14 +334,14 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
                          .drains = 4,
                          .jumps = 5,
                          .opened = 6,
-                         .early = 7,
-                         .shorts = 8};
+                         .shorts = 7,
+                         .told = 1};
     for (const size_t more : {0, 100}) {
         mRoute.xstats = bytesOf(stats) + std::string(more, 'x');
         EXPECT_THAT(dump(),
                     Contains("      rate=5.00Mb/s window=30000B inFlight=20000B delay=12.3ms"
                              " rtt=45.7ms phase=hold marks=2 answers=3 drains=4 jumps=5"
-                             " opened=6 early=7 shorts=8"));
+                             " opened=6 shorts=7 told=1"));
     }
     for (size_t size = 0; size < sizeof(stats); size += 4) {
         mRoute.xstats = bytesOf(stats).substr(0, size);
@@ -350,7 +350,7 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
         const DrwaUpStats& read = states->at(0).queues.at(0);
         EXPECT_EQ(read.rate, size >= 4 ? 625000u : 0u);
         EXPECT_EQ(read.windowBytes, size >= 12 ? 30000u : 0u);
-        EXPECT_EQ(read.shorts, size >= 60 ? 8u : 0u);
+        EXPECT_EQ(read.shorts, size >= 52 ? 7u : 0u);
     }
     stats.phase = 4;
     mRoute.xstats = bytesOf(stats);
