@@ -384,6 +384,23 @@ def run(
             "--grant-report",
         ),
     ] = None,
+    modem_tells: Annotated[
+        str | None,
+        _option(
+            "The modem tells its driver what it still takes, this long after it is asked, such as "
+            "4ms: Qualcomm's data flow control. drwa_up hears that.",
+            "TIME",
+            "--modem-tells",
+        ),
+    ] = None,
+    modem_hides: Annotated[
+        str | None,
+        _option(
+            "What the modem copies ahead and never tells of, in bytes.",
+            "SIZE",
+            "--modem-hides",
+        ),
+    ] = None,
     uplink_loss: Annotated[
         str | None,
         _option("Random loss on the way up, behind the radio.", "PERCENT", "--uplink-loss"),
@@ -638,6 +655,8 @@ def run(
         "firmware": firmware,
         "grant": grant,
         "grant-report": grant_report,
+        "modem-tells": modem_tells,
+        "modem-hides": modem_hides,
         "uplink-loss": uplink_loss,
         "downlink-ack-thin": downlink_ack_thin,
         "uploads": uploads,

@@ -27,6 +27,8 @@ LINK_KEYS = (
     "firmware_bytes",
     "grant_ms",
     "grant_report_ms",
+    "modem_tells_ms",
+    "modem_hides_bytes",
     "flows",
     "flow_gap_s",
     "duration_s",
@@ -427,6 +429,10 @@ def _modem_label(config: dict[str, Any]) -> str:
     )
     if config.get("grant_report_ms"):
         label += f" of what is reported each {config['grant_report_ms']:g} ms"
+    if config.get("modem_tells_ms"):
+        label += f", told within {config['modem_tells_ms']:g} ms"
+    if config.get("modem_hides_bytes"):
+        label += f" but for {config['modem_hides_bytes'] / 1000:g} kB"
     return label
 
 

@@ -53,12 +53,14 @@ MODULE_SOURCES = (
     "src/net/ipv4",
     "src/net/sched",
 )
-MODULES = ("drwa.ko", "sch_drwa_up.ko")
+MODULES = ("drwa.ko", "sch_drwa_up.ko", "drwa_up_dfc.ko")
 # Beside them where the kernel has KUnit
 TEST_MODULE = "drwa_up_test.ko"
 # What a kernel without modules has of the uplink's gate, below kernel/src.
 GATE = (
     "net/sched/drwa_up_core.c",
+    "net/sched/drwa_up_dfc.c",
+    "net/sched/drwa_up_dfc.h",
     "net/sched/sch_drwa_up.c",
     "include/linux/drwa_up.h",
     "include/uapi/linux/drwa_up.h",

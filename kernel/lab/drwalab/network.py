@@ -429,12 +429,21 @@ QCUT_TARGET_US = 20_000
 QCUT_BYTES = 12_500
 # Attributes of labgate, and of drwa_up.
 LABGATE_BYTES, LABGATE_TARGET = 1, 2
-DRWA_UP_TARGET = 1
+DRWA_UP_TARGET, DRWA_UP_MUX = 1, 2
+# Of guest/net/sched/lab_dfc.c, LAB_DFC_MUX
+LAB_MUX = 1
 
 
 def _modem(spec: RunSpec, uplink: Uplink) -> list[str]:
     """The modem, the phone's qdisc in front of it, and what that one has as a child."""
-    lines = [f"modem {uplink.firmware_bytes} {uplink.grant_us} {uplink.report_us or 0}"]
+    numbers = (
+        uplink.firmware_bytes,
+        uplink.grant_us,
+        uplink.report_us or 0,
+        uplink.told_us or 0,
+        uplink.hidden_bytes,
+    )
+    lines = [f"modem {' '.join(map(str, numbers))}"]
     child = "tc -n phone qdisc replace dev rmnet0 parent"
     pfifo = f"pfifo limit {TX_QUEUE_PACKETS}"
     match uplink.scheme:
@@ -463,8 +472,12 @@ def _gate(spec: RunSpec, uplink: Uplink) -> str:
         case "qcut-d":
             return f"gate labgate {LABGATE_TARGET}={uplink.target_us or QCUT_TARGET_US}"
         case _:
-            option = "" if uplink.target_us is None else f" {DRWA_UP_TARGET}={uplink.target_us}"
-            return f"gate drwa_up{option}"
+            words = ["gate drwa_up"]
+            if uplink.target_us is not None:
+                words.append(f"{DRWA_UP_TARGET}={uplink.target_us}")
+            if uplink.told_us is not None:
+                words.append(f"{DRWA_UP_MUX}={LAB_MUX}")
+            return " ".join(words)
 
 
 def _objects(spec: RunSpec) -> list[str]:

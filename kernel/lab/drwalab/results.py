@@ -195,6 +195,8 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "firmware_bytes": modem.firmware_bytes if modem else None,
         "grant_ms": modem.grant_us / 1e3 if modem else None,
         "grant_report_ms": _or_none(modem.report_us, 1000) if modem else None,
+        "modem_tells_ms": _or_none(modem.told_us, 1000) if modem else None,
+        "modem_hides_bytes": modem.hidden_bytes if modem else None,
         "loss": spec.loss_ppm / 1e6,
         "reorder": spec.reorder_ppm / 1e6,
         "duplicate": spec.duplicate_ppm / 1e6,

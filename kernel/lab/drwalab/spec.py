@@ -693,7 +693,15 @@ def _uploads(options: _Options) -> int:
 
 def _uplink(options: _Options, up: Link | None) -> Uplink | None:
     """Any of these options stands for all of them, with their defaults."""
-    names = ("uplink-scheme", "uplink-target", "firmware", "grant", "grant-report")
+    names = (
+        "uplink-scheme",
+        "uplink-target",
+        "firmware",
+        "grant",
+        "grant-report",
+        "modem-tells",
+        "modem-hides",
+    )
     given = [name for name in names if options.given(name)]
     if not given:
         return None
@@ -713,7 +721,15 @@ def _uplink(options: _Options, up: Link | None) -> Uplink | None:
     size = options.parse("firmware", units.parse_bytes)
     if not PACKET_BYTES <= size < 1 << 32:
         raise SpecError(f"--firmware: {size} B is out of {PACKET_BYTES}B to 4GiB")
-    return Uplink(scheme, target_us, size, options.parse("grant", units.parse_time_us), report_us)
+    told_us, hidden_bytes = None, 0
+    if options.given("modem-tells"):
+        told_us = options.positive("modem-tells", units.parse_time_us)
+    if options.given("modem-hides"):
+        if told_us is None:
+            raise SpecError("--modem-hides: needs --modem-tells")
+        hidden_bytes = options.positive("modem-hides", units.parse_bytes)
+    grant_us = options.parse("grant", units.parse_time_us)
+    return Uplink(scheme, target_us, size, grant_us, report_us, told_us, hidden_bytes)
 
 
 def _scheme(options: _Options, text: str) -> Scheme:

@@ -20,7 +20,8 @@ PROBE_KINDS = ("echo", "opaque")
 class Uplink:
     """A modem with a queue of its own, and what the phone does about it.
 
-    Without target_us a scheme has its own; without report_us grants depend on nothing.
+    Without target_us a scheme has its own; without report_us grants depend on nothing. It answers
+    its driver within told_us how much it still takes, but for hidden_bytes; without told_us never.
     """
 
     scheme: str
@@ -28,6 +29,8 @@ class Uplink:
     firmware_bytes: int
     grant_us: int
     report_us: int | None
+    told_us: int | None = None
+    hidden_bytes: int = 0
 
     @property
     def label(self) -> str:
@@ -44,4 +47,8 @@ class Uplink:
         words += ["--grant", units.show_time(self.grant_us)]
         if self.report_us is not None:
             words += ["--grant-report", units.show_time(self.report_us)]
+        if self.told_us is not None:
+            words += ["--modem-tells", units.show_time(self.told_us)]
+        if self.hidden_bytes:
+            words += ["--modem-hides", units.show_bytes(self.hidden_bytes)]
         return words

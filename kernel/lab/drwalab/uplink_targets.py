@@ -18,6 +18,8 @@ BOUND = "qcut-d"
 # What rows 1 and 2 ask of the gate beside the bound.
 UPLOAD_OF_BOUND = 0.95
 P95_BEYOND_BOUND_MS = 20
+# ... where the modem tells
+TOLD_P95_BEYOND_BOUND_MS = 15
 
 # The same link and load without an upload.
 ALONE = {"upload": False, "uploads": 0, "upload_kind": None, "upload_lie_ms": None}
@@ -80,6 +82,10 @@ def p95_beyond_bound_ms(g: Group) -> float:
 
 def fetch_of_alone(g: Group) -> float:
     return g.mean(LAW, median_fetch) / g.but(**ALONE).mean(PFIFO, median_fetch)
+
+
+def fetch_of_bound(g: Group) -> float | None:
+    return g.ratio(median_fetch, BOUND)
 
 
 def download_of_alone(g: Group) -> float:
@@ -166,6 +172,37 @@ TARGETS = (
         "median fetch of that without an upload, beside a lie",
         where(fetches, fetch_of_alone),
         at_most=1.2,
+    ),
+    Target("8", "u08-told", "upload of qcut-d's", upload_of(BOUND), 0.97),
+    Target(
+        "8",
+        "u08-told",
+        "p95 RTT beyond qcut-d's, ms",
+        p95_beyond_bound_ms,
+        at_most=TOLD_P95_BEYOND_BOUND_MS,
+    ),
+    Target("9", "u09-told-late", "upload of qcut-d's", upload_of(BOUND), UPLOAD_OF_BOUND),
+    Target(
+        "10",
+        "u10-told-fetch",
+        "median fetch of qcut-d's",
+        where(uploads, fetch_of_bound),
+        at_most=1.05,
+    ),
+    Target("11", "u11-told-download", "upload of qcut-d's", where(uploads, upload_of(BOUND)), 0.95),
+    Target(
+        "11",
+        "u11-told-download",
+        "download of that without an upload",
+        where(uploads, download_of_alone),
+        0.97,
+    ),
+    Target(
+        "11",
+        "u11-told-download",
+        "p95 RTT of that without an upload",
+        where(uploads, p95_of_alone),
+        at_most=1.5,
     ),
 )
 

@@ -111,6 +111,7 @@ enum {
 	LINK_HAND_OVER, LINK_CLOCK, LINK_CLOCK_PPM, LINK_CLOCK_TICK, LINK_CLOCK_STEP,
 	LINK_NO_STAMPS, LINK_LIE, LINK_LIE_PORT, LINK_FIRMWARE, LINK_GRANT, LINK_REPORT,
 	LINK_DRX_CYCLE, LINK_DRX_ON, LINK_DRX_AWAKE, LINK_SYN_SCALE, LINK_STRIP_STAMPS,
+	LINK_TOLD, LINK_HIDDEN,
 };
 
 /* Of net/sched/lab_modem.h, as the link's xstats */
@@ -230,6 +231,8 @@ struct link_spec {
 	uint32_t limit, reorder_ppm, ack_thin, clock;
 	uint32_t firmware;	/* bytes that the modem holds, 0: there is none */
 	int64_t grant_us, report_us;
+	int64_t told_us;	/* that the modem takes to tell, 0: it does not */
+	uint32_t hidden;	/* bytes that it does not tell of */
 	int64_t outage_us, hand_over_us;
 	char trace[512];
 	bool set;
@@ -1253,6 +1256,10 @@ static void put_link(struct request *r, const struct link_spec *l)
 		put_u32(r, LINK_FIRMWARE, l->firmware);
 		put_u64(r, LINK_GRANT, l->grant_us * 1000);
 		put_u64(r, LINK_REPORT, l->report_us * 1000);
+		if (l->told_us) {
+			put_u64(r, LINK_TOLD, l->told_us * 1000);
+			put_u32(r, LINK_HIDDEN, l->hidden);
+		}
 	}
 	if (spec.promotion_us && l != &spec.second) {
 		put_u64(r, LINK_PROMOTION, spec.promotion_us * 1000);
@@ -1911,11 +1918,12 @@ static void parse_gate(char *rest)
 	}
 }
 
-/* bytes, grant and report in us */
+/* bytes; grant, report and word in us; bytes that are not told of */
 static void parse_modem(const char *rest)
 {
-	if (sscanf(rest, "%u %lld %lld", &spec.up.firmware, (long long *)&spec.up.grant_us,
-		   (long long *)&spec.up.report_us) != 3) {
+	if (sscanf(rest, "%u %lld %lld %lld %u", &spec.up.firmware,
+		   (long long *)&spec.up.grant_us, (long long *)&spec.up.report_us,
+		   (long long *)&spec.up.told_us, &spec.up.hidden) != 5) {
 		errno = EINVAL;
 		die("modem %s", rest);
 	}

@@ -50,7 +50,11 @@ export DRWA_CYCLES={CYCLES[request.param]} DRWA_STORM_S=0.5
 ./{SCRIPT.name} || :
 """
     if flavour != "drwa":
-        text = f"cp {module_of(line, flavour).replace('drwa.ko', 'sch_drwa_up.ko')} .\n" + text
+        gate, dfc = (
+            module_of(line, flavour).replace("drwa.ko", name)
+            for name in ("sch_drwa_up.ko", "drwa_up_dfc.ko")
+        )
+        text = f"cp {gate} {dfc} .\n" + text
     return tap(script(text, line, flavour, files).console)
 
 

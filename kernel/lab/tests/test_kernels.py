@@ -25,6 +25,7 @@ linux: one.o two.o
 
 modules:
 \t$(if $(M),cp $(M)/drwa.c $(M)/drwa.ko && cp drwa/src/net/sched/sch_drwa_up.c $(M)/sch_drwa_up.ko)
+\t$(if $(M),cp $(M)/drwa.c $(M)/drwa_up_dfc.ko)
 \t$(if $(DRWA_KUNIT),cp $(M)/drwa.c $(M)/drwa_up_test.ko)
 
 %.o: %.c

@@ -135,6 +135,26 @@ def test_autorate_follows_the_link(run: Run) -> None:
     assert in_modem[200:].mean() < 20_000
 
 
+def test_a_modem_that_tells(run: Run) -> None:
+    """Nobody's answer is understood, but its driver knows; pfifo waits for its grants, too."""
+    link = LOADED | {"uplink_rate": "5mbit", "duration": "15s"}
+    link |= {"upload_kind": "quic", "probe_kind": "opaque", "modem_tells": "4ms"}
+    pfifo, bound, gate, hides = (
+        run("stock", **link | {"uplink_scheme": "pfifo"}),
+        run("stock", **link | {"uplink_scheme": "qcut-d"}),
+        run("stock", **link | {"uplink_scheme": "drwa"}),
+        run("stock", **link | {"uplink_scheme": "drwa", "modem_hides": "15kB"}),
+    )
+    assert pfifo["upload_goodput_mbps"] > 4.7
+    assert pfifo["firmware"]["max_bytes"] > 95_000
+    assert gate["upload_goodput_mbps"] > 0.97 * bound["upload_goodput_mbps"]
+    assert gate["rtt_ms"]["p95"] < bound["rtt_ms"]["p95"] + 15
+    assert gate["firmware"]["max_bytes"] < 40_000
+    # 24 ms of the link wait unseen.
+    more_ms = hides["rtt_ms"]["p95"] - gate["rtt_ms"]["p95"]
+    assert 10 < more_ms < 35
+
+
 def test_uploads_over_quic(run: Run) -> None:
     given = LOADED | {"upload_kind": "quic"}
     result = run("stock", **given)

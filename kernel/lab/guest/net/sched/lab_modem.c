@@ -26,13 +26,18 @@ void lab_modem_reset(struct lab_modem *modem)
 	modem->stopped = false;
 }
 
+void lab_modem_destroy(struct lab_modem *modem)
+{
+	lab_dfc_destroy(modem);
+}
+
 bool lab_modem_takes(struct lab_modem *modem)
 {
 	if (modem->bytes >= modem->limit)
 		modem->stopped = true;
 	else if (modem->bytes <= modem->limit - modem->limit / 8)
 		modem->stopped = false;
-	return !modem->stopped;
+	return !modem->stopped && lab_dfc_takes(modem);
 }
 
 static void lab_modem_count(struct lab_modem *modem, u64 now)
@@ -60,6 +65,7 @@ void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now)
 	modem->bytes += qdisc_pkt_len(skb);
 	modem->max_bytes = max(modem->max_bytes, modem->bytes);
 	__skb_queue_tail(&modem->fifo, skb);
+	lab_dfc_sent(modem, qdisc_pkt_len(skb));
 }
 
 /* When this packet may cross at the earliest, ns. */
@@ -77,6 +83,7 @@ struct sk_buff *lab_modem_get(struct lab_modem *modem, u64 now)
 	lab_modem_count(modem, now);
 	modem->bytes -= qdisc_pkt_len(skb);
 	modem->crossed += qdisc_pkt_len(skb);
+	lab_dfc_left(modem);
 	return skb;
 }
 

@@ -12,6 +12,8 @@
  * something it goes on being served, unless grants depend on the backlog: then
  * it reports its backlog every @report_ns (3GPP TS 36.321, 5.4.5, BSR), and what
  * a report named may cross from @grant_ns after it on.
+ *
+ * It may tell its driver how much it still takes, as Qualcomm's do (lab_dfc.c).
  */
 #ifndef LAB_MODEM_H
 #define LAB_MODEM_H
@@ -32,6 +34,7 @@ struct lab_modem {
 	u64	changed_ns;
 	u64	byte_ns;	/* bytes in the firmware, summed over time */
 	struct sk_buff_head fifo;
+	struct lab_dfc *dfc;	/* NULL: it tells nothing */
 };
 
 /* What an agent reads as the link's xstats. */
@@ -43,11 +46,19 @@ struct lab_modem_xstats {
 
 void lab_modem_init(struct lab_modem *modem, u32 limit, u64 grant_ns, u64 report_ns);
 void lab_modem_reset(struct lab_modem *modem);
+void lab_modem_destroy(struct lab_modem *modem);
 bool lab_modem_takes(struct lab_modem *modem);
 void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now);
 u64 lab_modem_granted_ns(const struct sk_buff *skb);
 struct sk_buff *lab_modem_get(struct lab_modem *modem, u64 now);
 struct lab_modem_xstats lab_modem_stats(struct lab_modem *modem, u64 now);
+
+int lab_dfc_init(struct lab_modem *modem, struct Qdisc *sch, u64 late_ns, u32 hidden);
+void lab_dfc_destroy(struct lab_modem *modem);
+void lab_dfc_run(struct lab_modem *modem, u64 now);
+bool lab_dfc_takes(const struct lab_modem *modem);
+void lab_dfc_sent(struct lab_modem *modem, u32 len);
+void lab_dfc_left(struct lab_modem *modem);
 
 /* First in the private data of the lab's qdiscs: their only child. */
 struct lablink_child {

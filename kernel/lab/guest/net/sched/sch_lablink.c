@@ -103,6 +103,8 @@ enum {
 	TCA_LABLINK_DRX_AWAKE,	/* u64, ns from a grant to sleep, 0: none */
 	TCA_LABLINK_SYN_SCALE,	/* u32, of the window */
 	TCA_LABLINK_STRIP_STAMPS, /* flag, from SYNs */
+	TCA_LABLINK_TOLD,	/* u64, ns that the modem takes to tell what it takes, 0: never */
+	TCA_LABLINK_HIDDEN,	/* u32, bytes that it does not tell of */
 	__TCA_LABLINK_MAX,
 };
 
@@ -238,6 +240,8 @@ static const struct nla_policy lablink_policy[TCA_LABLINK_MAX + 1] = {
 	[TCA_LABLINK_DRX_AWAKE]	= { .type = NLA_U64 },
 	[TCA_LABLINK_SYN_SCALE]	= { .type = NLA_U32 },
 	[TCA_LABLINK_STRIP_STAMPS] = { .type = NLA_FLAG },
+	[TCA_LABLINK_TOLD]	= { .type = NLA_U64 },
+	[TCA_LABLINK_HIDDEN]	= { .type = NLA_U32 },
 };
 
 static void lablink_radio_used(const struct lablink_sched_data *q, u64 now)
@@ -813,8 +817,10 @@ static struct sk_buff *lablink_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	/* Whether or not the radio works. */
-	if (q->modem.limit)
+	if (q->modem.limit) {
+		lab_dfc_run(&q->modem, now);
 		lablink_fill_modem(sch, now);
+	}
 	if (now < blocked_until) {
 		/* The head starts over, and opportunities pass unused. */
 		q->tx_end_ns = 0;
@@ -1012,6 +1018,13 @@ static int lablink_init(struct Qdisc *sch, struct nlattr *opt,
 			       nla_get_u64(tb[TCA_LABLINK_GRANT]) : 0,
 			       tb[TCA_LABLINK_REPORT] ?
 			       nla_get_u64(tb[TCA_LABLINK_REPORT]) : 0);
+	if (tb[TCA_LABLINK_FIRMWARE] && tb[TCA_LABLINK_TOLD]) {
+		err = lab_dfc_init(&q->modem, sch, nla_get_u64(tb[TCA_LABLINK_TOLD]),
+				   tb[TCA_LABLINK_HIDDEN] ?
+				   nla_get_u32(tb[TCA_LABLINK_HIDDEN]) : 0);
+		if (err)
+			return err;
+	}
 
 	q->child.qdisc = fifo_create_dflt(sch, &bfifo_qdisc_ops, limit, extack);
 	if (IS_ERR(q->child.qdisc)) {
@@ -1032,6 +1045,7 @@ static void lablink_destroy(struct Qdisc *sch)
 	struct lablink_sched_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	lab_modem_destroy(&q->modem);
 	qdisc_put(q->child.qdisc);
 	vfree(q->trace_ms);
 }

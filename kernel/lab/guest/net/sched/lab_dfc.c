@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A modem that tells how much it takes, and its driver, as Qualcomm's DFC has them
+ *
+ * The modem's words are grants, in bytes: what it takes beyond what it has. The driver
+ * counts them down, asks when 4/5 of one are used, and sends nothing without one
+ * (dfc_qmi_burst_check() and dfc_qmap_send_query() of datarmnet). Who has no grant is
+ * given one when an eighth of the modem's memory is free, as a modem that tells nothing
+ * wakes its host's queue. A query takes half of @late_ns on its way, and so does its
+ * answer. What the driver hears it tells the tracepoints of lab_dfc_trace.h; anybody may
+ * ask by rmnet_qmap_send().
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+#include <net/pkt_sched.h>
+
+#include "lab_modem.h"
+
+#define CREATE_TRACE_POINTS
+#include "lab_dfc_trace.h"
+
+#define LAB_DFC_MUX	1
+#define LAB_DFC_BEARER	5
+#define LAB_DFC_FIRST	10240	/* bytes, DEFAULT_GRANT of older drivers */
+#define LAB_DFC_SCALE	5	/* qmi_rmnet_scale_factor */
+#define LAB_DFC_WORDS	64	/* on their way */
+#define LAB_DFC_QUERY	12	/* QMAP_DFC_QUERY */
+#define LAB_DFC_ANSWER	0xffff	/* in place of a sequence number */
+
+struct lab_dfc_word {
+	u64	at_ns;		/* when the modem says it, or the driver hears it */
+	u32	grant;
+	u32	received;	/* bytes, since the word before */
+	u16	seq;
+	bool	said;
+};
+
+struct lab_dfc {
+	struct qdisc_watchdog watchdog;
+	struct Qdisc	*sch;
+	struct lab_modem *modem;
+	u64		late_ns;
+	u32		hidden;		/* bytes that no grant tells of */
+
+	u32		grant;		/* the driver's, bytes */
+	u32		threshold;
+	u32		in_flight;	/* sent, and not told of */
+	bool		starved;	/* the driver has none, and the modem owes it */
+
+	u32		received;	/* the modem's, since its last word */
+	u16		seq;
+
+	unsigned int	head, tail;
+	struct lab_dfc_word word[LAB_DFC_WORDS];
+};
+
+/* The lab has one phone. */
+static struct lab_dfc *lab_dfc_only;
+
+/* The qdisc is run when the next word is due. */
+static void lab_dfc_wait(struct lab_dfc *dfc)
+{
+	u64 next_ns = U64_MAX;
+	unsigned int i;
+
+	for (i = dfc->head; i != dfc->tail; i++)
+		next_ns = min(next_ns, dfc->word[i % LAB_DFC_WORDS].at_ns);
+	if (next_ns != U64_MAX)
+		qdisc_watchdog_schedule_ns(&dfc->watchdog, next_ns);
+}
+
+/* Said in half of the time that it takes, and heard in the other half */
+static void lab_dfc_tell(struct lab_dfc *dfc, u16 seq)
+{
+	u64 now = ktime_get_ns();
+
+	if (dfc->tail - dfc->head == LAB_DFC_WORDS)
+		return;
+	dfc->word[dfc->tail++ % LAB_DFC_WORDS] = (struct lab_dfc_word){
+		.at_ns = now + dfc->late_ns / 2, .seq = seq,
+	};
+	lab_dfc_wait(dfc);
+}
+
+static void lab_dfc_say(struct lab_dfc *dfc, struct lab_dfc_word *word, u64 now)
+{
+	u32 bytes = dfc->modem->bytes;
+
+	bytes -= min(bytes, dfc->hidden);
+	word->said = true;
+	word->at_ns = now + dfc->late_ns - dfc->late_ns / 2;
+	word->grant = dfc->modem->limit - min(bytes, dfc->modem->limit);
+	word->received = dfc->received;
+	dfc->received = 0;
+	if (!word->grant)
+		dfc->starved = true;
+}
+
+static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word)
+{
+	dfc->in_flight -= min(dfc->in_flight, word->received);
+	dfc->grant = word->grant - min(word->grant, dfc->in_flight);
+	dfc->threshold = dfc->grant / LAB_DFC_SCALE;
+	trace_dfc_flow_ind(1, 0, LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->seq, 0, 0);
+	trace_dfc_adjust_grant(LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->received,
+			       dfc->in_flight, dfc->grant);
+}
+
+/**
+ * lab_dfc_run() - says and hears what is due
+ * @modem:	the modem
+ * @now:	ns
+ */
+void lab_dfc_run(struct lab_modem *modem, u64 now)
+{
+	struct lab_dfc *dfc = modem->dfc;
+	struct lab_dfc_word *word;
+	unsigned int i;
+
+	if (!dfc)
+		return;
+	for (i = dfc->head; i != dfc->tail; i++) {
+		word = &dfc->word[i % LAB_DFC_WORDS];
+		if (!word->said && word->at_ns <= now)
+			lab_dfc_say(dfc, word, now);
+	}
+	for (; dfc->head != dfc->tail; dfc->head++) {
+		word = &dfc->word[dfc->head % LAB_DFC_WORDS];
+		if (!word->said || word->at_ns > now)
+			break;
+		lab_dfc_hear(dfc, word);
+	}
+	lab_dfc_wait(dfc);
+}
+
+bool lab_dfc_takes(const struct lab_modem *modem)
+{
+	return !modem->dfc || modem->dfc->grant;
+}
+
+/* The driver hands a packet over. */
+void lab_dfc_sent(struct lab_modem *modem, u32 len)
+{
+	struct lab_dfc *dfc = modem->dfc;
+	u32 before;
+
+	if (!dfc)
+		return;
+	before = dfc->grant;
+	dfc->grant -= min(dfc->grant, len);
+	dfc->in_flight += len;
+	dfc->received += len;
+	if (before > dfc->threshold && dfc->grant <= dfc->threshold)
+		lab_dfc_tell(dfc, LAB_DFC_ANSWER);
+}
+
+/* The modem has sent one. */
+void lab_dfc_left(struct lab_modem *modem)
+{
+	struct lab_dfc *dfc = modem->dfc;
+
+	if (!dfc || !dfc->starved || modem->bytes > modem->limit - modem->limit / 8)
+		return;
+	dfc->starved = false;
+	lab_dfc_tell(dfc, ++dfc->seq);
+}
+
+/**
+ * rmnet_qmap_send() - a command for the modem
+ * @skb:	QMAP's; of these, the lab's modem knows the query for grants
+ * @ch:		channel
+ * @flush:	ignored
+ *
+ * Return: 0.
+ */
+int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush);
+int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
+{
+	struct lab_dfc *dfc = READ_ONCE(lab_dfc_only);
+	struct Qdisc *root;
+
+	if (dfc && skb->len >= 20 && skb->data[1] == LAB_DFC_MUX &&
+	    skb->data[4] == LAB_DFC_QUERY && skb->data[14] == LAB_DFC_BEARER) {
+		root = qdisc_root_sleeping(dfc->sch);
+		spin_lock_bh(qdisc_lock(root));
+		lab_dfc_tell(dfc, LAB_DFC_ANSWER);
+		spin_unlock_bh(qdisc_lock(root));
+	}
+	consume_skb(skb);
+	return 0;
+}
+EXPORT_SYMBOL(rmnet_qmap_send);
+
+int lab_dfc_init(struct lab_modem *modem, struct Qdisc *sch, u64 late_ns, u32 hidden)
+{
+	struct lab_dfc *dfc = kzalloc(sizeof(*dfc), GFP_KERNEL);
+
+	if (!dfc)
+		return -ENOMEM;
+	dfc->sch = sch;
+	dfc->modem = modem;
+	dfc->late_ns = late_ns;
+	dfc->hidden = hidden;
+	dfc->grant = LAB_DFC_FIRST;
+	dfc->threshold = dfc->grant / LAB_DFC_SCALE;
+	qdisc_watchdog_init(&dfc->watchdog, sch);
+	modem->dfc = dfc;
+	WRITE_ONCE(lab_dfc_only, dfc);
+	return 0;
+}
+
+void lab_dfc_destroy(struct lab_modem *modem)
+{
+	if (!modem->dfc)
+		return;
+	WRITE_ONCE(lab_dfc_only, NULL);
+	synchronize_net();
+	qdisc_watchdog_cancel(&modem->dfc->watchdog);
+	kfree(modem->dfc);
+	modem->dfc = NULL;
+}
