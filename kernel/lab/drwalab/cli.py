@@ -100,7 +100,7 @@ RUN_GROUPS = {
     "arrival think neighbour accepted",
     "What goes up, and the modem": "upload uploads upload_kind upload_cc upload_lie uplink_rate "
     "uplink_trace uplink_buffer uplink_scheme uplink_target uplink_loss firmware grant "
-    "grant_report",
+    "grant_report modem_tells modem_hides",
     "Probes": "probe_interval probe_kind",
     "The phone's sockets": "rcvbuf window_clamp mss no_timestamps no_window_scaling fastopen mptcp",
     "A hotspot": "client client_rtt client_jitter client_nat",
