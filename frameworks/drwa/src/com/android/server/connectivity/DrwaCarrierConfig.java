@@ -49,7 +49,7 @@ import java.util.concurrent.Executor;
  */
 // The oldest platform that DRWA supports, though ConnectivityService's module has older ones too
 @TargetApi(Build.VERSION_CODES.UPSIDE_DOWN_CAKE)
-final class DrwaCarrierConfig {
+final class DrwaCarrierConfig implements DrwaDecision.Carriers {
     private static final String TAG = DrwaCarrierConfig.class.getSimpleName();
 
     /** Whether DRWA governs the TCP connections on this carrier's network. */
@@ -199,8 +199,9 @@ final class DrwaCarrierConfig {
     }
 
     /** The setting of a subscription, off until telephony has answered. */
+    @Override
     @NonNull
-    DrwaSetting get(int subId, boolean roams) {
+    public DrwaSetting get(int subId, boolean roams) {
         final Answer answer = use(subId);
         if (answer == null) return DrwaSetting.off("carrier configuration not read yet");
         if (answer.mProblem != null) return DrwaSetting.off(answer.mProblem);
@@ -210,7 +211,8 @@ final class DrwaCarrierConfig {
     }
 
     /** The target of a subscription's uplink in ms, off until telephony has answered. */
-    int getUplinkMs(int subId, boolean roams) {
+    @Override
+    public int getUplinkMs(int subId, boolean roams) {
         final Answer answer = use(subId);
         if (answer == null || (roams && !answer.mRoaming)) return DrwaUplink.OFF;
         return answer.mUplinkMs;

@@ -122,7 +122,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
             connect(OTHER, cellular(SUB), link(RMNET2));
             assertGoverned(failing.equals(RMNET) ? RMNET2 : RMNET);
             mNetd.faults.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertGoverned(RMNET, RMNET2);
 
             mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
@@ -130,7 +130,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
             mController.onNetworkDestroyed(OTHER);
             assertGoverned(failing);
             mNetd.faults.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertGoverned();
         }
     }
@@ -202,7 +202,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertEquals(1, countLogged("DrwaController", Log.INFO));
@@ -233,7 +233,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: the BPF map failed");
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989");
         assertGoverned(RMNET);
@@ -277,7 +277,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertShellSays("Cannot set tun0: the BPF map failed", "set", TUN, "150");
         mNetd.faults.clear();
         assertFalse(dump(), dump().contains("shell"));
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertGoverned(RMNET);
     }
 
@@ -502,7 +502,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mController.onNetworkDestroyed(CELL);
         assertGoverned(RMNET);
         mNetd.faults.clear();
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertGoverned();
     }
 
@@ -536,7 +536,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         idle();
         assertTrue(keys().contains(former));
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(2 * DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(2 * DrwaApplication.MIN_RETRY_DELAY_MS);
         assertGoverned();
     }
 
@@ -564,7 +564,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         start();
         assertEquals(Set.of(mNetd.getIndex(WLAN)), keys());
         mNetd.faults.clear();
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertGoverned();
     }
 
@@ -589,7 +589,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         connect(CELL, cellular(SUB), link(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: the BPF map is full");
         for (int i = 0; i < 64; i++) mNetd.getDevs().remove(GONE + i);
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertGoverned(RMNET);
     }
 
@@ -612,7 +612,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         start();
         assertEquals(Set.of(GONE), keys());
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(Set.of(), keys());
     }
 

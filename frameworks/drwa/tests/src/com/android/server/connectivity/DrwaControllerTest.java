@@ -473,7 +473,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
                     "rmnet_data2 λ=1.50: carrier 1989, not written: netd failed to set"
                             + " tcp_drwa_queue");
             mNetd.faultsOfQueues.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertQueues(CELL, RMNET, CLAT);
             assertDumped("rmnet_data2 λ=1.50: carrier 1989");
 
@@ -481,7 +481,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
             mController.onNetworkDestroyed(CELL);
             for (String iface : List.of(RMNET, CLAT)) assertEquals(0, mNetd.getKnob(iface));
             mNetd.faultsOfQueues.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertQueues(0, RMNET, CLAT);
         }
     }
@@ -495,7 +495,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         assertQueues(CELL, RMNET);
         mNetd.faults.clear();
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(0, mNetd.getKnob(RMNET));
         assertQueues(0, RMNET);
     }
@@ -515,7 +515,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertDumped(
                 "This kernel has no tcp_drwa_queue, so every interface has a queue of its own");
         final int calls = mNetd.calls;
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
 
         mNetd.removeInterface(RMNET);
@@ -536,7 +536,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989");
         final int calls = mNetd.calls;
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
     }
 
@@ -816,7 +816,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
@@ -880,7 +880,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         connect(CELL, cellular(SUB), link(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: netd failed");
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         assertDumped("rmnet_data2 λ=1.50: carrier 1989");
     }
@@ -892,22 +892,22 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         connect(CELL, cellular(SUB), link(RMNET));
         final int before = mNetd.calls;
         // At 50, 150, 350, ..., 51150 ms
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(getKnobs() * 10, mNetd.calls - before);
-        idleFor(10 * DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(10 * DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(getKnobs() * 20, mNetd.calls - before);
 
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         final int settled = mNetd.calls;
-        idleFor(10 * DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(10 * DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(settled, mNetd.calls);
 
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         mController.onNetworkDestroyed(CELL);
         mNetd.fault = FakeNetd.Fault.NONE;
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(0, mNetd.getKnob(RMNET));
     }
 
@@ -928,7 +928,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
                 assertEquals(iface, iface.equals(failing) ? 0 : LAMBDA, mNetd.getKnob(iface));
             }
             mNetd.faults.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             for (String iface : all) assertEquals(iface, LAMBDA, mNetd.getKnob(iface));
 
             mNetd.faults.put(failing, FakeNetd.Fault.IO_ERROR);
@@ -937,7 +937,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
                 assertEquals(iface, iface.equals(failing) ? LAMBDA : 0, mNetd.getKnob(iface));
             }
             mNetd.faults.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             for (String iface : all) assertEquals(iface, 0, mNetd.getKnob(iface));
         }
     }
@@ -1026,7 +1026,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         idle();
         assertDumped("rmnet_data2 λ=1.50: carrier 1989, not written: no such interface");
         mNetd.setKnob(RMNET, 0);
-        idleFor(2 * DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(2 * DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
@@ -1071,7 +1071,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
             start();
             mNetd.setKnob(WLAN, 200);
             mNetd.fault = FakeNetd.Fault.NONE;
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertEquals(1, mNetd.countListeners());
             assertEquals(0, mNetd.getKnob(WLAN));
         }
@@ -1285,7 +1285,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         idle();
         assertEquals(0, mNetd.getKnob(TUN));
         mNetd.addInterface("nosuch0");
-        idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
         assertEquals(0, mNetd.getKnob("nosuch0"));
     }
 

@@ -243,7 +243,7 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
         // Nothing is to be expected of time
         final int calls = mNetd.calls;
         connect(CELL, cellular(SUB), link(RMNET));
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
         assertEquals(calls, mNetd.calls);
         mController.onNetworkDestroyed(CELL);
@@ -300,7 +300,7 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
         assertDumped("  uplink held to 20 ms, not set: no drwa_uplink_target_ms");
         assertDumped("No uplink: this netd has no drwa_uplink_target_ms, or the kernel no drwa_up");
         final int calls = mNetd.calls;
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
     }
 
@@ -327,7 +327,7 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
         assertFalse(dump(), dump().contains("static receive maximum"));
         final int calls = mNetd.calls;
         connect(CELL, cellular(SUB), link(RMNET));
-        idleFor(DrwaController.MAX_RETRY_DELAY_MS);
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(calls, mNetd.calls);
         mNetd.removeInterface(RMNET);
         mNetd.addInterface(RMNET);
@@ -355,13 +355,13 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
             assertDumped(
                     "  uplink held to 20 ms, not set: netd failed to set drwa_uplink_target_ms");
             mNetd.faultsOfUplinks.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertUplinks(UPLINK_MS, RMNET);
 
             mNetd.faultsOfUplinks.put(RMNET, fault);
             mController.onNetworkDestroyed(CELL);
             mNetd.faultsOfUplinks.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertUplinks(0);
         }
     }
@@ -377,7 +377,7 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
             connect(OTHER, cellular(SUB), link(RMNET2));
             assertUplinks(UPLINK_MS, failing.equals(RMNET) ? RMNET2 : RMNET);
             mNetd.faultsOfUplinks.clear();
-            idleFor(DrwaController.MIN_RETRY_DELAY_MS);
+            idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
             assertUplinks(UPLINK_MS, RMNET, RMNET2);
             mController.onNetworkDestroyed(CELL);
             mController.onNetworkDestroyed(OTHER);

@@ -245,8 +245,18 @@ public class DrwaStateMachine {
             subscription.mLambda = lambda;
             subscription.mUplinkMs = uplinkMs;
             subscription.mAnnounced = true;
-            mTelephony.setConfig(subId, lambda != 0, lambda == 0 ? 125 : lambda, uplinkMs);
+            mTelephony.setConfig(
+                    subId,
+                    lambda != 0,
+                    lambda == 0 ? 125 : lambda,
+                    uplinkMs,
+                    !leavesClientsAlone(lambda));
             mTelephony.announceConfig(subId);
+        }
+
+        /** By λ, so that it is plain whose say it is where networks share an interface. */
+        static boolean leavesClientsAlone(int lambda) {
+            return lambda == 150 || lambda == 1000;
         }
 
         void putSwitches() {
@@ -418,7 +428,7 @@ public class DrwaStateMachine {
                 assertEquals("calls", calls, mNetd.calls);
             }
             mLooper.idleFor(
-                    recovers ? DrwaController.MAX_RETRY_DELAY_MS : SOON_MS, TimeUnit.MILLISECONDS);
+                    recovers ? DrwaApplication.MAX_RETRY_DELAY_MS : SOON_MS, TimeUnit.MILLISECONDS);
             updateSubscriptions();
             if (mNetd.fault != FakeNetd.Fault.NONE) {
                 mUnsettled = true;
@@ -455,6 +465,14 @@ public class DrwaStateMachine {
                 map.keySet().removeAll(mNetd.faultsOfUplinks.keySet());
             }
             if (!expected.equals(found)) assertEquals(step + "\n" + dump(), expected, found);
+            if (mNetd.hasBpf()) {
+                expected.forEach(
+                        (iface, lambda) ->
+                                assertEquals(
+                                        "clients of " + iface + ", " + step + "\n" + dump(),
+                                        leavesClientsAlone(lambda),
+                                        mNetd.leavesClientsAlone(iface)));
+            }
             if (!expectedQueues.equals(foundQueues)) {
                 assertEquals("queues, " + step + "\n" + dump(), expectedQueues, foundQueues);
             }
@@ -480,7 +498,13 @@ public class DrwaStateMachine {
         }
 
         boolean isSettled() {
-            return ReflectionHelpers.getField(mController, "mSettled");
+            return ofApplication("mSettled");
+        }
+
+        /** A field of what applies the policy's decisions. */
+        <T> T ofApplication(String field) {
+            return ReflectionHelpers.getField(
+                    ReflectionHelpers.getField(mController, "mApplication"), field);
         }
 
         void updateSubscriptions() {
@@ -520,8 +544,7 @@ public class DrwaStateMachine {
                     mSubscriptions.stream().filter(Subscription::isKnown).count(),
                     subscriptions.size());
 
-            final Map<String, Integer> uplinks =
-                    known(ReflectionHelpers.getField(mController, "mUplink"), "mTarget");
+            final Map<String, Integer> uplinks = known(ofApplication("mUplink"), "mTarget");
             // That a vendor's qdisc has taken its place is not told
             uplinks.keySet().removeIf(mNetd::hasVendorQdisc);
             assertEquals("known uplinks", withoutZeros(expectedUplinks), uplinks);
@@ -530,7 +553,7 @@ public class DrwaStateMachine {
                 checkMap(withoutZeros(expected));
                 return;
             }
-            final DrwaKnobs knobs = ReflectionHelpers.getField(mController, "mKnobs");
+            final DrwaKnobs knobs = ofApplication("mKnobs");
             if (knobs.isMissing()) {
                 assertEquals("known knobs", Set.of(), knobs.getInterfacesNotOff());
                 return;
@@ -552,7 +575,7 @@ public class DrwaStateMachine {
             }
             checkPlaces(devs.values());
 
-            final DrwaKnobs knobs = ReflectionHelpers.getField(mController, "mKnobs");
+            final DrwaKnobs knobs = ofApplication("mKnobs");
             assertEquals("known interfaces", expected.keySet(), knobs.getInterfacesNotOff());
             final Set<Integer> gone = ReflectionHelpers.getField(knobs, "mGone");
             assertEquals("gone", Set.of(), gone);

@@ -236,6 +236,11 @@ public class FakeNetd extends INetd.Default {
         return makeDev(0, 0);
     }
 
+    /** Whether the programs at an interface leave clients alone. */
+    public boolean leavesClientsAlone(String iface) {
+        return getDev(iface).local == 1;
+    }
+
     private void setDev(String iface, long lambda, long queue) {
         final int index = mIndices.computeIfAbsent(iface, name -> ++mLastIndex);
         mDevs.put(index, makeDev(lambda, queue));

@@ -121,12 +121,18 @@ public class FakeTelephony {
         setConfig(subId, enabled, lambda, DrwaUplink.OFF);
     }
 
-    /** As {@link #setConfig(int, PersistableBundle)}, with all keys. */
+    /** As {@link #setConfig(int, PersistableBundle)}, with the uplink's key, too. */
     public void setConfig(int subId, boolean enabled, int lambda, int uplinkMs) {
+        setConfig(subId, enabled, lambda, uplinkMs, true);
+    }
+
+    /** As {@link #setConfig(int, PersistableBundle)}, with a word on clients if it is no. */
+    public void setConfig(int subId, boolean enabled, int lambda, int uplinkMs, boolean tethering) {
         final PersistableBundle config = new PersistableBundle();
         config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, enabled);
         config.putInt(DrwaCarrierConfig.KEY_LAMBDA, lambda);
         if (uplinkMs != DrwaUplink.OFF) config.putInt(DrwaCarrierConfig.KEY_UPLINK, uplinkMs);
+        if (!tethering) config.putBoolean(DrwaCarrierConfig.KEY_TETHERING, false);
         setConfig(subId, config);
     }
 
