@@ -39,7 +39,7 @@ import java.util.Set;
  *
  * @hide
  */
-final class DrwaBpfClients {
+public final class DrwaBpfClients {
     /** SILENT_US of drwa-bpf. */
     @VisibleForTesting static final long SILENT_MS = 5000;
 

@@ -105,8 +105,9 @@ final class DrwaShell {
         }
         if (command.equals("set") && args.length == 3) {
             final Integer lambda = parseLambda(args[2]);
-            if (lambda != null)
+            if (lambda != null) {
                 return runOnHandlerThread(pw, () -> mPolicy.override(args[1], lambda));
+            }
             pw.println("Not " + LAMBDA_RANGE + ": " + args[2]);
             return -1;
         }
