@@ -529,6 +529,36 @@ def test_late_words_cost_what_they_are_late(late_ms: int) -> None:
     assert run.rtt_ms(0.95, SETTLED) < bound.rtt_ms(0.95, SETTLED) + 2 * late_ms + 5
 
 
+def on_lte(**options: object) -> tuple[float, float]:
+    told, without = TOLD | options, {"opportunities": ltelink.opportunities(1, MINUTE_S)}
+    run = model.run([OPAQUE_PROBES, QUIC], seconds=MINUTE_S, **told, **without)  # type: ignore[arg-type]
+    bound = model.run(
+        gate=model.OCCUPANCY,
+        target_us=20_000,
+        seconds=MINUTE_S,
+        **without,  # type: ignore[arg-type]
+    )
+    return run.use / bound.use, run.rtt_ms(0.95, SETTLED) - bound.rtt_ms(0.95, SETTLED)
+
+
+@pytest.mark.parametrize(("told_ms", "beyond_ms"), [(5, 0), (10, 3), (20, 23)])
+def test_how_often_a_modem_is_asked(told_ms: int, beyond_ms: int) -> None:
+    """What UP_ASK_US costs, or would."""
+    upload, more_ms = on_lte(told_us=told_ms * 1000)
+    assert upload == pytest.approx(0.975, abs=0.01)
+    assert more_ms == pytest.approx(beyond_ms, abs=3)
+
+
+@pytest.mark.parametrize(
+    ("kept_us", "part", "beyond_ms"), [(0, 0.95, -5), (2_500, 0.98, 0), (5_000, 0.99, 4)]
+)
+def test_what_a_told_gate_keeps_for_a_grant(kept_us: int, part: float, beyond_ms: int) -> None:
+    """UP_TOLD_US is 2,500; another target is as good as another one of it."""
+    upload, more_ms = on_lte(target_us=model.TARGET_US - 2_500 + kept_us)
+    assert upload == pytest.approx(part, abs=0.01)
+    assert more_ms == pytest.approx(beyond_ms, abs=3)
+
+
 @pytest.mark.parametrize("more_bytes", [3_000, 8_000, 64_000])
 @pytest.mark.parametrize("upload", [Flow(), QUIC])
 def test_a_modem_that_takes_less_than_before_is_emptied(more_bytes: int, upload: Flow) -> None:
