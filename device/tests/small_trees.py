@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -176,7 +177,9 @@ class World:
             check=False,
             env={name: value for name, value in os.environ.items() if name != "TARGET_RELEASE"},
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        # What was broken into lines for a terminal, as it was said
+        said = re.sub(r"\n    (?=\S)", " ", done.stderr)
+        return Done(done.returncode, done.stdout, said)
 
     def drwa(self, command: str, *options: str) -> Done:
         return self.run(command, *self.trees, *options)
