@@ -484,7 +484,8 @@ QUIC = Flow(server=model.SILENT)
 def beside_bound(flows: list[Flow], **options: object) -> tuple[float, float]:
     """Of QCUT-D's upload, and ms beyond its p95 RTT, of a gate that is told."""
     run = model.run(flows, **(TOLD | options))  # type: ignore[arg-type]
-    bound = model.run(flows, gate=model.OCCUPANCY, target_us=20_000, **options)  # type: ignore[arg-type]
+    qcut = {"gate": model.OCCUPANCY, "target_us": 20_000}
+    bound = model.run(flows, **(options | qcut))  # type: ignore[arg-type]
     return run.use / bound.use, run.rtt_ms(0.95, SETTLED) - bound.rtt_ms(0.95, SETTLED)
 
 
@@ -515,30 +516,16 @@ def test_a_driver_tells_of_a_link_that_varies(seed: int, base_ms: int, down_bps:
     assert beyond_ms < 5
 
 
+def on_lte(**options: object) -> tuple[float, float]:
+    link = {"opportunities": ltelink.opportunities(1, MINUTE_S), "seconds": MINUTE_S}
+    return beside_bound([OPAQUE_PROBES, QUIC], **link, **options)
+
+
 @pytest.mark.parametrize("late_ms", [1, 10, 50])
 def test_late_words_cost_what_they_are_late(late_ms: int) -> None:
-    options = {
-        "opportunities": ltelink.opportunities(1, MINUTE_S),
-        "told_late_us": late_ms * 1000,
-        "seconds": MINUTE_S,
-    }
-    run = model.run([OPAQUE_PROBES, QUIC], **(TOLD | options))  # type: ignore[arg-type]
-    del options["told_late_us"]
-    bound = model.run(gate=model.OCCUPANCY, target_us=20_000, **options)  # type: ignore[arg-type]
-    assert run.use > 0.94 * bound.use
-    assert run.rtt_ms(0.95, SETTLED) < bound.rtt_ms(0.95, SETTLED) + 2 * late_ms + 5
-
-
-def on_lte(**options: object) -> tuple[float, float]:
-    told, without = TOLD | options, {"opportunities": ltelink.opportunities(1, MINUTE_S)}
-    run = model.run([OPAQUE_PROBES, QUIC], seconds=MINUTE_S, **told, **without)  # type: ignore[arg-type]
-    bound = model.run(
-        gate=model.OCCUPANCY,
-        target_us=20_000,
-        seconds=MINUTE_S,
-        **without,  # type: ignore[arg-type]
-    )
-    return run.use / bound.use, run.rtt_ms(0.95, SETTLED) - bound.rtt_ms(0.95, SETTLED)
+    upload, beyond_ms = on_lte(told_late_us=late_ms * 1000)
+    assert upload > 0.94
+    assert beyond_ms < 2 * late_ms + 5
 
 
 @pytest.mark.parametrize(("told_ms", "beyond_ms"), [(5, 0), (10, 3), (20, 23)])
@@ -568,6 +555,8 @@ def test_a_modem_that_takes_less_than_before_is_emptied(more_bytes: int, upload:
     run = model.run([OPAQUE_PROBES, upload], **(TOLD | options))  # type: ignore[arg-type]
     assert run.use > (0.95 if upload == Flow() and more_bytes > 15_000 else 0.86)
     assert run.rtt_ms(0.95, SETTLED) < 80
+    # What seems to have come back makes no rate.
+    assert run.max_queue_bytes < model.FIRMWARE_BYTES / 10
 
 
 def test_a_modem_that_takes_more_than_before_is_emptied() -> None:
@@ -577,6 +566,15 @@ def test_a_modem_that_takes_more_than_before_is_emptied() -> None:
     assert run.use > 0.97
     # 8 s of 60 have 0.1 s more.
     assert run.rtt_ms(0.8, SETTLED) < 80
+
+
+def test_a_modem_that_was_full_when_it_first_told() -> None:
+    """Nobody's answers were understood until then, so all was open; 131 ms show that it drains."""
+    options = {"rate_bps": 1_000_000, "told_from_us": 8_000_000, "seconds": MINUTE_S}
+    run = model.run([OPAQUE_PROBES, QUIC], **(TOLD | options))  # type: ignore[arg-type]
+    assert max(run.rtt_us[:200]) > 3_000_000
+    assert max(run.rtt_us[400:]) < 110_000
+    assert run.use > 0.95
 
 
 def test_a_driver_that_stops_telling() -> None:

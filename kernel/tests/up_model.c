@@ -83,6 +83,7 @@ struct up_config {
 	s64 seed;
 	s64 told_us;		/* between the modem's words, 0: it says nothing */
 	s64 told_late_us;	/* 64 ms at most */
+	s64 told_from_us;	/* it says nothing before */
 	s64 told_until_us;	/* then it says nothing any more, 0: never */
 	s64 told_more_bytes;	/* that it claims to hold beyond what is there */
 	s64 told_more_us;	/* from then on */
@@ -290,6 +291,7 @@ static void tell(s64 step)
 
 	crossed[step % 128] = m.total - m.bytes;
 	if (!m.c->told_us || step < late || m.now % m.c->told_us >= STEP_US ||
+	    m.now < m.c->told_from_us ||
 	    (m.c->told_until_us && m.now >= m.c->told_until_us))
 		return;
 	more = m.now >= m.c->told_more_us ? m.c->told_more_bytes : 0;

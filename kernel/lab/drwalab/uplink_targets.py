@@ -84,7 +84,7 @@ def fetch_of_alone(g: Group) -> float:
     return g.mean(LAW, median_fetch) / g.but(**ALONE).mean(PFIFO, median_fetch)
 
 
-def fetch_of_bound(g: Group) -> float | None:
+def fetch_of_bound(g: Group) -> float:
     return g.ratio(median_fetch, BOUND)
 
 
@@ -114,6 +114,16 @@ def no_marks(config: dict[str, Any]) -> bool:
     return bool(config["upload"] and config["probe_kind"] == "opaque")
 
 
+def beside_a_download(row: str, case: str, upload: float) -> tuple[Target, ...]:
+    """What an upload has beside a download, and leaves of it."""
+    whole, delay = "download of that without an upload", "p95 RTT of that without an upload"
+    return (
+        Target(row, case, "upload of qcut-d's", where(uploads, upload_of(BOUND)), upload),
+        Target(row, case, whole, where(uploads, download_of_alone), 0.97),
+        Target(row, case, delay, where(uploads, p95_of_alone), at_most=1.5),
+    )
+
+
 TARGETS = (
     Target("1", "u01-constant", "upload of pfifo's", upload_of(PFIFO), 0.97),
     Target(
@@ -141,21 +151,7 @@ TARGETS = (
         where(uploads, fetch_of_alone),
         at_most=1.2,
     ),
-    Target("4", "u04-download", "upload of qcut-d's", where(uploads, upload_of(BOUND)), 0.9),
-    Target(
-        "4",
-        "u04-download",
-        "download of that without an upload",
-        where(uploads, download_of_alone),
-        0.97,
-    ),
-    Target(
-        "4",
-        "u04-download",
-        "p95 RTT of that without an upload",
-        where(uploads, p95_of_alone),
-        at_most=1.5,
-    ),
+    *beside_a_download("4", "u04-download", 0.9),
     Target("5", "u05-hardships", "upload of pfifo's", upload_of(PFIFO), 0.9),
     Target("5", "u05-hardships", "p95 RTT of pfifo's", p95_of_pfifo(0.2), at_most=0.2),
     Target("6", "u06-hostile", "upload of pfifo's", where(uploads, upload_of(PFIFO)), 0.9),
@@ -189,21 +185,7 @@ TARGETS = (
         where(uploads, fetch_of_bound),
         at_most=1.05,
     ),
-    Target("11", "u11-told-download", "upload of qcut-d's", where(uploads, upload_of(BOUND)), 0.95),
-    Target(
-        "11",
-        "u11-told-download",
-        "download of that without an upload",
-        where(uploads, download_of_alone),
-        0.97,
-    ),
-    Target(
-        "11",
-        "u11-told-download",
-        "p95 RTT of that without an upload",
-        where(uploads, p95_of_alone),
-        at_most=1.5,
-    ),
+    *beside_a_download("11", "u11-told-download", 0.95),
 )
 
 # Rows that no run of the lab can show.

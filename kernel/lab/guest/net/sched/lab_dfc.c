@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <net/pkt_sched.h>
 
+#include "drwa_up_dfc.h"
 #include "lab_modem.h"
 
 #define CREATE_TRACE_POINTS
@@ -172,7 +173,6 @@ void lab_dfc_left(struct lab_modem *modem)
  *
  * Return: 0.
  */
-int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush);
 int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
 {
 	struct lab_dfc *dfc = READ_ONCE(lab_dfc_only);

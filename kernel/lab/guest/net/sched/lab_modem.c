@@ -26,11 +26,6 @@ void lab_modem_reset(struct lab_modem *modem)
 	modem->stopped = false;
 }
 
-void lab_modem_destroy(struct lab_modem *modem)
-{
-	lab_dfc_destroy(modem);
-}
-
 bool lab_modem_takes(struct lab_modem *modem)
 {
 	if (modem->bytes >= modem->limit)

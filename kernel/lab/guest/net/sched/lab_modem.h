@@ -46,7 +46,6 @@ struct lab_modem_xstats {
 
 void lab_modem_init(struct lab_modem *modem, u32 limit, u64 grant_ns, u64 report_ns);
 void lab_modem_reset(struct lab_modem *modem);
-void lab_modem_destroy(struct lab_modem *modem);
 bool lab_modem_takes(struct lab_modem *modem);
 void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now);
 u64 lab_modem_granted_ns(const struct sk_buff *skb);

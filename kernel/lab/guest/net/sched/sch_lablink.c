@@ -1045,7 +1045,7 @@ static void lablink_destroy(struct Qdisc *sch)
 	struct lablink_sched_data *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	lab_modem_destroy(&q->modem);
+	lab_dfc_destroy(&q->modem);
 	qdisc_put(q->child.qdisc);
 	vfree(q->trace_ms);
 }
