@@ -908,7 +908,7 @@ static u32 up_window(const struct drwa_up *u, u32 now_us)
 
 /* All that the modem takes is what it takes when it is empty: when it has been handed nothing
  * until that grows no more, by two packets' time at the link's rate. Who is wrong, for a radio
- * faded just then, finds more later, and takes that.
+ * faded just then, finds more later, and takes that. One that takes nothing is full.
  */
 static void up_learn(struct drwa_up *u, u32 grant, u32 at_us)
 {
@@ -921,7 +921,7 @@ static void up_learn(struct drwa_up *u, u32 grant, u32 at_us)
 		u->learning = 1;
 	} else if (at_us - u->learn_us < wait_us) {
 		return;
-	} else if (grant <= u->learn_grant + UP_SEGMENT) {
+	} else if (grant && grant <= u->learn_grant + UP_SEGMENT) {
 		u->full = grant;
 		u->learning = 0;
 		u->empty_us = at_us;

@@ -158,7 +158,7 @@ static void test_run(struct test_modem *m, u32 us)
 	for (; m->now_us != end_us; m->now_us += TEST_MS) {
 		test_hear(m);
 		if (m->told && (m->now_us - m->start_us) % (5 * TEST_MS) == 0)
-			drwa_up_told(&m->law, TEST_MODEM - m->queued - m->more, 0, m->now_us);
+			drwa_up_told(&m->law, TEST_MODEM - min(TEST_MODEM, m->queued + m->more), 0, m->now_us);
 		if (m->probes && (m->now_us - m->start_us) % (50 * TEST_MS) == 0)
 			test_release(m, TEST_PROBES, TEST_QUERY, ++m->queries);
 		while (m->tail - m->head < TEST_QUEUE / 2 &&
