@@ -415,7 +415,8 @@ def run(
     upload_kind: Annotated[
         str | None,
         _option(
-            "What uploads are sent over: tcp; quic, UDP with CUBIC of its own.",
+            "What uploads are sent over: tcp; quic, UDP with CUBIC of its own; quic-duplex, with "
+            "short packets between its data.",
             "KIND",
             "--upload-kind",
         ),

@@ -11,6 +11,7 @@ from drwalab import units
 from drwalab.results import SCHEMA, Result, geometric_mean, of_idle
 
 NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
+UPLOADS_OVER = {"quic": " over QUIC", "quic-duplex": " over QUIC that also downloads"}
 PARTS = ("config", "rtt_ms", "flows", "objects", "series", "provenance")
 
 # Everything that a scheme is not responsible for: two runs compare only when these agree.
@@ -438,7 +439,7 @@ def _modem_label(config: dict[str, Any]) -> str:
 
 def _uploads_label(config: dict[str, Any]) -> str:
     count = config.get("uploads", 1)
-    kind = " over QUIC" if config.get("upload_kind") == "quic" else ""
+    kind = UPLOADS_OVER.get(config.get("upload_kind"), "")
     label = f"an own upload{kind}" if count == 1 else f"{count} own uploads{kind}"
     if config.get("upload_lie_ms"):
         label += f" whose server's clock lies by {config['upload_lie_ms']} ms"

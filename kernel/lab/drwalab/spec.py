@@ -685,9 +685,10 @@ def _uploads(options: _Options) -> int:
             if options.given(name):
                 raise SpecError(f"--{name}: needs --upload or --uploads")
         return 0
+    kind = options.get("upload-kind")
     for name in ("upload-cc", "upload-lie"):
-        if options.given(name) and options.get("upload-kind") == "quic":
-            raise SpecError(f"--{name}: concerns TCP, not --upload-kind quic")
+        if options.given(name) and kind != "tcp":
+            raise SpecError(f"--{name}: concerns TCP, not --upload-kind {kind}")
     return options.whole("uploads", 1, MAX_UPLOADS) if options.given("uploads") else 1
 
 

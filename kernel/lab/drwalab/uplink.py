@@ -11,7 +11,7 @@ SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", "drwa")
 WITH_TARGET = ("qcut-d", "drwa")
 
 # What an upload is sent over.
-UPLOAD_KINDS = ("tcp", "quic")
+UPLOAD_KINDS = ("tcp", "quic", "quic-duplex")
 # What a probe's answer has of the probe: all of it, or nothing that could be recognised.
 PROBE_KINDS = ("echo", "opaque")
 

@@ -66,6 +66,9 @@ def upload_of(other: str) -> Measure:
     return lambda g: g.ratio(upload, other)
 
 
+of_fq_codel = upload_of("fq_codel")
+
+
 def p95_of_pfifo(most: float) -> Measure:
     """Where the idle link itself leaves room for it."""
 
@@ -112,6 +115,14 @@ def fetches(config: dict[str, Any]) -> bool:
 
 def no_marks(config: dict[str, Any]) -> bool:
     return bool(config["upload"] and config["probe_kind"] == "opaque")
+
+
+def steady(config: dict[str, Any]) -> bool:
+    return bool(config["uplink_rate_bps"])
+
+
+def varies(config: dict[str, Any]) -> bool:
+    return not steady(config)
 
 
 def beside_a_download(row: str, case: str, upload: float) -> tuple[Target, ...]:
@@ -186,6 +197,8 @@ TARGETS = (
         at_most=1.05,
     ),
     *beside_a_download("11", "u11-told-download", 0.95),
+    Target("12", "u12-duplex", "upload of fq_codel's, steady", where(steady, of_fq_codel), 0.97),
+    Target("12", "u12-duplex", "upload of fq_codel's, variable", where(varies, of_fq_codel), 0.9),
 )
 
 # Rows that no run of the lab can show.

@@ -212,6 +212,7 @@ struct transfer {
 	struct quic_ack ack;
 	uint64_t unacked;
 	int64_t ack_us;			/* when those are acknowledged at the latest */
+	int64_t short_us;		/* when a short packet is sent */
 	struct sockaddr_storage peer;
 	socklen_t peer_len;
 };
@@ -297,7 +298,7 @@ static struct {
 	char cc[32], phone_cc[32], child[512], phone_child[512], at_end[512];
 	struct transfer upload[MAX_UPLOADS];
 	int uploads;
-	bool quic_uploads, lying_uploads;
+	bool quic_uploads, short_uploads, lying_uploads;
 	bool ipv6, keep_alive, pcap, trace, fastopen, mptcp, accepted;
 	bool client, client_half;	/* of the phone's hotspot, which downloads end on */
 	bool on_demand;		/* downloads start with events */
@@ -830,6 +831,11 @@ static int liar_port(void)
 	return 0;
 }
 
+static int64_t earliest(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* From one end of a transfer to the other. */
 static ssize_t quic_put(struct conn *c, const void *data, size_t len)
 {
@@ -868,6 +874,16 @@ static void quic_send(struct transfer *t, int64_t now)
 	t->next_us = quic_timeout_us(&t->quic);
 }
 
+/* A connection that also downloads tells between its data what came, and what may come. */
+static void quic_send_short(struct transfer *t, int64_t now)
+{
+	struct quic_packet p = { .number = t->quic.next, .sent_us = now };
+
+	if (quic_put(&t->sender, &p, QUIC_SHORT) == QUIC_SHORT)
+		t->quic.next++;
+	t->short_us = now + QUIC_SHORT_US;
+}
+
 static void read_quic_acks(struct conn *c)
 {
 	struct transfer *t = c->transfer;
@@ -897,11 +913,12 @@ static void read_quic(struct conn *c)
 {
 	struct transfer *t = c->transfer;
 	struct quic_packet p;
+	ssize_t len;
 
-	while (quic_get(c, &p, sizeof(p)) == sizeof(p)) {
+	while ((len = quic_get(c, &p, sizeof(p))) >= QUIC_SHORT) {
 		bool gap = p.number != t->ack.highest;
 
-		c->received += sizeof(p);
+		c->received += len;
 		t->ack.received++;
 		if (p.number >= t->ack.highest) {
 			t->ack.highest = p.number + 1;
@@ -926,6 +943,8 @@ static void start_upload(int number, int64_t now)
 		   EPOLLIN | EPOLLOUT | EPOLLET);
 	quic_start(&t->quic, now);
 	quic_send(t, now);
+	if (spec.short_uploads)
+		t->short_us = now + QUIC_SHORT_US;
 }
 
 /* Does what is due, and returns when that is so again. */
@@ -939,7 +958,9 @@ static int64_t upload_acts(struct transfer *t, int64_t now)
 	}
 	if (now >= t->ack_us)
 		acknowledge(t);
-	return t->next_us < t->ack_us ? t->next_us : t->ack_us;
+	if (now >= t->short_us)
+		quic_send_short(t, now);
+	return earliest(t->short_us, earliest(t->next_us, t->ack_us));
 }
 
 /* setup.sh has made the pipe, and started the server. */
@@ -1623,11 +1644,6 @@ static void measure_base(void)
 	memset(probe_there_us, 0, sizeof(probe_there_us));
 }
 
-static int64_t earliest(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 static int64_t flow_start_us(void)
 {
 	if (spec.on_demand)
@@ -1978,6 +1994,7 @@ static void join_ends(struct transfer *t)
 {
 	t->next_us = INT64_MAX;
 	t->ack_us = INT64_MAX;
+	t->short_us = INT64_MAX;
 	t->reader.transfer = t;
 	t->sender.transfer = t;
 }
@@ -1992,7 +2009,8 @@ static void parse_uploads(const char *rest)
 		errno = EINVAL;
 		die("uploads %s", rest);
 	}
-	spec.quic_uploads = !strcmp(kind, "quic");
+	spec.short_uploads = !strcmp(kind, "quic-duplex");
+	spec.quic_uploads = spec.short_uploads || !strcmp(kind, "quic");
 	for (i = 0; i < spec.uploads; i++) {
 		spec.upload[i].upload = true;
 		join_ends(&spec.upload[i]);

@@ -168,6 +168,20 @@ def test_uploads_over_quic(run: Run) -> None:
     assert lossy["upload_goodput_mbps"] > 0.8
 
 
+def test_short_packets_of_an_upload_stay_in_its_order(run: Run) -> None:
+    """Each that overtook data would be a loss to its sender."""
+    given = LOADED | {"upload_kind": "quic-duplex", "firmware": "600kB"}
+    plain = run("stock", **given | {"upload_kind": "quic"})
+    result = run("stock", **given)
+    # 40 of 1390 bytes, 200 times a second, and their headers
+    assert 1.6 < result["upload_goodput_mbps"] < plain["upload_goodput_mbps"]
+    packets = result["uploads"][0]["received_bytes"] / result["duration_s"] / 40
+    assert packets > 200
+    gate = run("stock", **given, uplink_scheme="drwa")
+    assert gate["uploads"][0]["retransmits"] == 0
+    assert gate["upload_goodput_mbps"] > 0.95 * result["upload_goodput_mbps"]
+
+
 def test_several_uploads_and_their_sender(run: Run) -> None:
     three = run("stock", **LOADED, uploads=3)
     assert len(three["uploads"]) == 3

@@ -24,6 +24,7 @@ PLAYERS = {
     "drwa": (4.6, 80.0, 360.0, 18.0),
     "pfifo": (5.0, 1000.0, 3600.0, 12.0),
     "qcut-d": (4.8, 70.0, 340.0, 19.0),
+    "fq_codel": (4.9, 900.0, 400.0, 13.0),
 }
 ALONE = (None, 60.0, 300.0, 20.0)
 IDLE_MS = 58.0
@@ -39,6 +40,8 @@ WANTED = {
     "p95 RTT of that without an upload": 80 / 60,
     # pfifo's has 0.9 of its rate once a tenth of a second is silent.
     "seconds that it opens later than pfifo, without marks": 2.1,
+    "upload of fq_codel's, steady": 4.6 / 4.9,
+    "upload of fq_codel's, variable": 4.6 / 4.9,
 }
 # What no target of the table could be without.
 MODEM = {"firmware_bytes": 600_000, "grant_ms": 8.0}
@@ -96,7 +99,14 @@ def test_players() -> None:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.row}: {t.what}")
 def test_each_target_measures_what_it_says(target: Target) -> None:
-    assert target.measure(link()) == pytest.approx(WANTED[target.what])
+    varies = {"uplink_rate_bps": None} if target.what.endswith("variable") else {}
+    assert target.measure(link(**varies)) == pytest.approx(WANTED[target.what])
+
+
+def test_steady_and_variable_uplinks_have_their_own_targets() -> None:
+    both = {t.what: t for t in TARGETS if t.row == "12"}
+    assert both["upload of fq_codel's, steady"].measure(link(uplink_rate_bps=None)) is None
+    assert both["upload of fq_codel's, variable"].measure(link()) is None
 
 
 def test_links_that_a_measure_does_not_concern() -> None:
@@ -128,12 +138,13 @@ def test_every_target_has_runs_of_its_players() -> None:
     known = cases.load()
     for target in TARGETS:
         specs = known[target.case].specs
-        assert set(PLAYERS) <= {s.uplink.scheme for s in specs if s.uplink}
+        named = {name for name in PLAYERS if name in target.what} | {"drwa"}
+        assert named <= {s.uplink.scheme for s in specs if s.uplink}
         if "without an upload" in target.what:
             assert any(not s.uploads for s in specs)
     assert all(s.uplink for name in known if name[0] == "u" for s in known[name].specs)
     rows = {t.row for t in TARGETS} | set(uplink_targets.ELSEWHERE)
-    assert rows == {str(n) for n in range(1, 12)}
+    assert rows == {str(n) for n in range(1, 13)}
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
 
@@ -184,7 +195,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert needs == {(True, "drwa"), (False, "base")}
     for words, message in (
         ("--row 7", "--row: 7 is cost and memory"),
-        ("--row 12", "--row: '12' is unknown: choose from 1, 2"),
+        ("--row 13", "--row: '13' is unknown: choose from 1, 2"),
         ("--form drwa-tc", "--form: not with --uplink"),
     ):
         done = lab(f"campaign --uplink --json {tmp_path}/c.json {words}")
