@@ -874,13 +874,14 @@ static void quic_send(struct transfer *t, int64_t now)
 	t->next_us = quic_timeout_us(&t->quic);
 }
 
-/* A connection that also downloads tells between its data what came, and what may come. */
+/* A connection that also downloads tells between its data what came. RFC 9002, 2: that is not
+ * in flight; but it tells which data is to come before it.
+ */
 static void quic_send_short(struct transfer *t, int64_t now)
 {
 	struct quic_packet p = { .number = t->quic.next, .sent_us = now };
 
-	if (quic_put(&t->sender, &p, QUIC_SHORT) == QUIC_SHORT)
-		t->quic.next++;
+	quic_put(&t->sender, &p, QUIC_SHORT);
 	t->short_us = now + QUIC_SHORT_US;
 }
 
@@ -916,14 +917,16 @@ static void read_quic(struct conn *c)
 	ssize_t len;
 
 	while ((len = quic_get(c, &p, sizeof(p))) >= QUIC_SHORT) {
-		bool gap = p.number != t->ack.highest;
+		bool gap = p.number != t->ack.highest, data = len != QUIC_SHORT;
 
 		c->received += len;
-		t->ack.received++;
-		if (p.number >= t->ack.highest) {
-			t->ack.highest = p.number + 1;
+		t->ack.received += data;
+		if (p.number + data > t->ack.highest) {
+			t->ack.highest = p.number + data;
 			t->ack.sent_us = p.sent_us;
 		}
+		if (!data)
+			continue;
 		if (++t->unacked >= 2 || gap)
 			acknowledge(t);
 		else if (t->upload)

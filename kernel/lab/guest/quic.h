@@ -8,9 +8,7 @@
 /* 1350 bytes of payload, as Chromium's QUIC sends on most paths. */
 enum { QUIC_PAYLOAD = 1350 };
 
-/* Frames of ACK and MAX_STREAM_DATA (RFC 9000, 19.3, 19.10); more than three, what its loss
- * detection bears (RFC 9002, 6.1.1), in any RTT
- */
+/* A frame of ACK (RFC 9000, 19.3); several in any RTT */
 enum { QUIC_SHORT = 40, QUIC_SHORT_US = 5000 };
 
 /* RFC 9000, 18.2: the default of max_ack_delay. */

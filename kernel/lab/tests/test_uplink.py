@@ -173,12 +173,13 @@ def test_short_packets_of_an_upload_stay_in_its_order(run: Run) -> None:
     given = LOADED | {"upload_kind": "quic-duplex", "firmware": "600kB"}
     plain = run("stock", **given | {"upload_kind": "quic"})
     result = run("stock", **given)
-    # 40 of 1390 bytes, 200 times a second, and their headers
-    assert 1.6 < result["upload_goodput_mbps"] < plain["upload_goodput_mbps"]
-    packets = result["uploads"][0]["received_bytes"] / result["duration_s"] / 40
-    assert packets > 200
+    # The headers of 200 short ones a second take 45 kb/s.
+    less_mbps = plain["upload_goodput_mbps"] - result["upload_goodput_mbps"]
+    assert 0.02 < less_mbps < 0.1
     gate = run("stock", **given, uplink_scheme="drwa")
-    assert gate["uploads"][0]["retransmits"] == 0
+    alone = run("stock", **given | {"upload_kind": "quic"}, uplink_scheme="drwa")
+    # Of both, CoDel in the gate drops some.
+    assert gate["uploads"][0]["retransmits"] < 1.5 * alone["uploads"][0]["retransmits"]
     assert gate["upload_goodput_mbps"] > 0.95 * result["upload_goodput_mbps"]
 
 
