@@ -323,6 +323,9 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
     kernel = _find(recipe)
     if kernel is not None:
         return kernel
+    checked = FLAVOURS[flavour].patched and FLAVOURS[flavour].arch != "um"
+    if checked and not shutil.which("sparse"):
+        raise KernelError("sparse is not installed: make test-arch installs it")
     apart = "" if flavour in GUESTS else f"-{flavour}"
     with tree_lock(f"{line}{apart}", log):
         kernel = _find(recipe)
@@ -341,7 +344,7 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
             _make(tree, ["modules"], recipe, log)
             kunit = ["DRWA_KUNIT=1"] if TEST_MODULE in FLAVOURS[flavour].modules else []
             _make(tree, [f"M={MODULE_TREE}/module", *kunit, "modules"], recipe, log)
-        if FLAVOURS[flavour].patched and FLAVOURS[flavour].arch != "um":
+        if checked:
             _check_series(tree, recipe, log)
         return _install(tree, recipe)
 
@@ -370,8 +373,6 @@ def tree_lock(line: str, log: Log) -> AbstractContextManager[None]:
 
 def _check_series(tree: Path, recipe: Recipe, log: Log) -> None:
     """Fails when gcc with W=1, or sparse, warns about a file of the series."""
-    if not shutil.which("sparse"):
-        raise KernelError("sparse is not installed: make test-arch installs it")
     source = KERNEL_DIR / "src"
     sources = {str(path.relative_to(source)) for path in source.rglob("*.[ch]")}
     # The gate is a module of its own, and so are its tests.

@@ -189,8 +189,14 @@ def _run(command: Sequence[str]) -> None:
         raise KernelError(f"{command[0]} failed:\n{done.stderr.strip()}")
 
 
+def _need(qemu: str) -> None:
+    if not shutil.which(qemu):
+        raise KernelError(f"{qemu} is not installed: make test-arch installs it")
+
+
 def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
     """Boots the machine; its console. Raises GuestError unless judge() is content."""
+    _need(MACHINES[name].qemu)
     if name in FLAVOURS:
         kernel, cross = kernels.build(line, name, progress).path, FLAVOURS[name].cross
     else:
@@ -202,6 +208,7 @@ def run_image(image: Path, architecture: str, seconds: int, progress: kernels.Pr
     """The same of a kernel that somebody else built, with all that it needs in it."""
     if not image.is_file():
         raise KernelError(f"{image} is no file")
+    _need(IMAGES[architecture].qemu)
     with tempfile.TemporaryDirectory() as name:
         # Of modules, those in the kernel's folder are loaded: here, none.
         kernel = Path(shutil.copy(image, name))
@@ -217,8 +224,6 @@ def _run_kernel(
     seconds: int,
     progress: kernels.Progress,
 ) -> str:
-    if not shutil.which(machine.qemu):
-        raise KernelError(f"{machine.qemu} is not installed: make test-arch installs it")
     runs = cache_dir() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=runs, prefix="machine-"))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What makes the run of an emulated machine a failure; make test-arch runs them."""
 
+import shutil
+
 import pytest
 
 from conftest import Lab
-from drwalab import machine
+from drwalab import kernels, machine
 from drwalab.guest import GuestError
 
 HEAD = "machine: Linux 6.12 on 2 CPUs, 2.5 s after its start\nTAP version 13\n1..2\nok 1 knob\n"
@@ -82,3 +84,18 @@ def test_what_is_told_of_an_image() -> None:
     assert report[0].startswith("machine: Linux")
     assert {"# without: 9000 kb/s", "ok 2 storm"} <= set(report)
     assert not any("e1000" in line for line in report)
+
+
+@pytest.mark.parametrize("missing", ["qemu-system-x86_64", "sparse"])
+def test_a_program_that_is_not_there_is_told_before_anything_is_compiled(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    def make(*_: object) -> None:
+        raise AssertionError("it compiles")
+
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == missing else f"/{name}")
+    monkeypatch.setattr(kernels, "_prepare_tree", make)
+    monkeypatch.setattr(kernels, "_find", lambda recipe: None)
+    done = lab("cost")
+    assert done.code == 2
+    assert f"{missing} is not installed: make test-arch installs it" in done.err
