@@ -186,16 +186,17 @@ class Row:
     kernels: list[str]
 
 
+def _patched(release: str, patch_ids: Sequence[str]) -> str:
+    return f"{release}, patches {', '.join(each[:12] for each in patch_ids)}"
+
+
 def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
     groups = targets.groups(found, table.player)
     kept = ("series", "drwa")
-    kernels = {
-        f"{p['kernel_release']}, patches {', '.join(i[:12] for i in p['patch_ids'])}"
-        for p in (result["provenance"] for result in found)
-        if p["patch_ids"]
-    }
+    made = [result["provenance"] for result in found]
+    kernels = {_patched(p["kernel_release"], p["patch_ids"]) for p in made if p["patch_ids"]}
     # Of a form without the series, all of them are without patches.
-    kernels = kernels or {result["provenance"]["kernel_release"] for result in found}
+    kernels = kernels or {p["kernel_release"] for p in made}
     return Row(
         case=case,
         verdicts=[judge(target, groups) for target in table.targets if target.case == case.name],
@@ -365,8 +366,12 @@ def forms_document(
     line: str,
     chosen: Sequence[str] = (),
     known: Sequence[Cause] = (),
+    kernels: Sequence[str] = (),
 ) -> str:
-    """How many runs of these rows, or of all, are alike, by case, and each one that is not."""
+    """How many runs of these rows, or of all, are alike, by case, and each one that is not.
+
+    Kernels are those of the law's runs, with their patches.
+    """
     heads = (
         "Case",
         "Runs",
@@ -414,7 +419,8 @@ def forms_document(
         f"{why.count(UNKNOWN)} have none that is known.\n\n"
         f"{_table(_REST, [_rest(p, cause) for p, cause in zip(rest, why, strict=True)])}\n"
         f"{''.join(told)}\n"
-        f"Repeat it with `{_command(line, chosen, f' --form {form}')}`.\n"
+        f"Kernel: {'; '.join(kernels)}, where `{targets.LAW}` runs. Repeat it with "
+        f"`{_command(line, chosen, f' --form {form}')}`.\n"
     )
 
 
@@ -646,7 +652,14 @@ def campaign(
     output.write_whole(json_file, json.dumps(content, ensure_ascii=False) + "\n")
     if document_file:
         text = (
-            forms_document(pairs, form, kernel, row or [], known)
+            forms_document(
+                pairs,
+                form,
+                kernel,
+                row or [],
+                known,
+                [_patched(k.release, k.patch_ids) for k in builds.values() if k.patch_ids],
+            )
             if form
             else document(done, kernel, time.monotonic() - start, table, row or [])
         )
