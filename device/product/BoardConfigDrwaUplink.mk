@@ -4,6 +4,9 @@
 #
 #     DRWA_UPLINK_MODULE := device/COMPANY/DEVICE-kernel/sch_drwa_up.ko
 #     include vendor/drwa/device/product/BoardConfigDrwaUplink.mk
+#
+# A Qualcomm modem's driver is heard by drwa_up_dfc.ko, a second file in that list, which has to be
+# loaded after rmnet_core.ko.
 
 ifeq ($(wildcard $(DRWA_UPLINK_MODULE)),)
 $(error DRWA_UPLINK_MODULE is no file: '$(DRWA_UPLINK_MODULE)'. \

@@ -4,6 +4,9 @@
 // dummy0.
 
 #include <errno.h>
+#include <linux/if_link.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -184,6 +187,68 @@ TEST_F(DrwaUplinkKernelTest, EveryQueueHasItsOwn) {
     }
     EXPECT_EQ(errorOfSetting("multi0", 5), 0);
     EXPECT_EQ(target("multi0"), 5);
+}
+
+// The kernel's, but multi0 is one of Qualcomm's: the lab's kernels have no rmnet.
+android::base::Result<void> askWithRmnet(const std::string& message, const DrwaReaderFn& reader) {
+    const std::string linkInfo = netlinkAttribute(
+            IFLA_LINKINFO,
+            netlinkAttribute(IFLA_INFO_KIND, std::string("rmnet") + '\0') +
+                    netlinkAttribute(IFLA_INFO_DATA,
+                                     netlinkAttribute(IFLA_RMNET_MUX_ID, bytesOf(uint16_t{7}))));
+    return askNetlink("test", NETLINK_ROUTE, message, [&](std::string_view datagram) {
+        std::string told;
+        while (!datagram.empty()) {
+            nlmsghdr header;
+            extract(datagram, &header);
+            std::string one(datagram.substr(0, NLMSG_ALIGN(header.nlmsg_len)));
+            if (header.nlmsg_type == RTM_NEWLINK && one.find("multi0") != std::string::npos) {
+                one = netlinkMessage(RTM_NEWLINK, NLM_F_MULTI, one.substr(NLMSG_HDRLEN) + linkInfo);
+            }
+            told += one;
+            datagram = dropBytes(datagram, NLMSG_ALIGN(header.nlmsg_len));
+        }
+        return reader(told);
+    });
+}
+
+TEST_F(DrwaUplinkKernelTest, QualcommsHasOneForAllQueuesAndItsMux) {
+    const std::string before = qdiscs("multi0");
+    DrwaUplink uplink(askWithRmnet);
+    ASSERT_TRUE(uplink.setTarget("multi0", 20).ok());
+    EXPECT_THAT(qdiscs("multi0"), AllOf(HasSubstr("qdisc drwa_up 6d00: root"),
+                                        HasSubstr("qdisc fq_codel"), Not(HasSubstr("qdisc mq"))));
+    // As the kernel tells
+    for (const int targetMs : {20, 40}) {
+        ASSERT_TRUE(uplink.setTarget("multi0", targetMs).ok());
+        auto states = mUplink.getStates({"multi0"});
+        ASSERT_TRUE(states.ok());
+        EXPECT_EQ(states->at(0).mux, 7u);
+        EXPECT_EQ(states->at(0).targetMs, targetMs);
+        EXPECT_EQ(states->at(0).queues.size(), 1u);
+    }
+    ASSERT_TRUE(uplink.setTarget("multi0", 0).ok());
+    EXPECT_EQ(qdiscs("multi0"), before);
+}
+
+TEST_F(DrwaUplinkKernelTest, DefaultThatIsNoFifoStaysBelow) {
+    // The first name space alone has it.
+    const std::string sysctl =
+            "nsenter --net=/proc/1/ns/net sh -c 'echo %s >"
+            "/proc/sys/net/core/default_qdisc'";
+    const auto setDefault = [&](const std::string& kind) {
+        run(std::string(sysctl).replace(sysctl.find("%s"), 2, kind));
+    };
+    setDefault("codel");
+    run("ip tuntap add other0 mode tun");
+    run("ip link set other0 up");
+    setDefault("pfifo_fast");
+    EXPECT_THAT(qdiscs("other0"), HasSubstr("qdisc codel 0: root"));
+    EXPECT_EQ(errorOfSetting("other0", 20), 0);
+    auto states = mUplink.getStates({"other0"});
+    ASSERT_TRUE(states.ok());
+    EXPECT_EQ(states->at(0).leaf, "codel");
+    run("ip link del other0");
 }
 
 TEST_F(DrwaUplinkKernelTest, ChangesTheTargetInPlace) {

@@ -207,6 +207,7 @@ def test_uplink_is_the_kernels() -> None:
     source = (SRC / "drwa" / "DrwaUplink.cpp").read_text()
     options = re.findall(r"^\t_*(TCA_DRWA_UP_\w+)", kernel, re.MULTILINE)
     assert f"kTarget = {options.index('TCA_DRWA_UP_TARGET')};" in source
+    assert f"kMux = {options.index('TCA_DRWA_UP_MUX')};" in source
     phases = re.findall(r"^\tDRWA_UP_(\w+),", kernel, re.MULTILINE)
     told = re.search(r"kPhases\[\] = \{(.*?)\}", source, re.DOTALL)
     assert told is not None

@@ -66,6 +66,9 @@ TARGET and "uplink" tell how long packets may wait in the modem on their way up:
 milliseconds from 5 to 200, or 0, which leaves the interface's qdiscs alone, as
 they are without anybody's wish. A root qdisc that somebody has set stays.
 
+"mux" is the mux_id of Qualcomm's by which drwa_up hears what the modem's driver
+tells, and "told" is 1 where that does.
+
 What is counted, since the interface came: the connections that came under
 control, their rounds of about an RTT each, and the segments that offered less
 than they would have ("capped"). Of the rounds, percentiles of the time that
@@ -77,7 +80,8 @@ bins, so that a percentile is told by the edge of its bin.
                  Rates are in bits/s, windows in bytes, times in microseconds.
                  Histograms have the count of each bin, "bin_start_us" where the
                  bins begin. "queue" and "counters" are null where the kernel
-                 has none, "root" and "leaf" where there is no such qdisc.
+                 has none, "root" and "leaf" where there is no such qdisc, and
+                 "mux" where there is none.
   --help         this text
 
 Of a connection's RTT there is the average and the least, of the time that its
@@ -162,6 +166,10 @@ Json::Value textOrNull(const std::string& text) {
     return text.empty() ? Json::Value() : Json::Value(text);
 }
 
+Json::Value numberOrNull(uint32_t number) {
+    return number == 0 ? Json::Value() : Json::Value(number);
+}
+
 Json::Value toJson(const DrwaUpStats& stats) {
     Json::Value value;
     value["rate_bps"] = Json::UInt64{8 * stats.rate};
@@ -188,6 +196,7 @@ Json::Value toJson(const std::vector<DrwaUplinkState>& states) {
         value["target_ms"] = state.targetMs;
         value["root"] = textOrNull(state.root);
         value["leaf"] = textOrNull(state.leaf);
+        value["mux"] = numberOrNull(state.mux);
         value["queues"] = Json::Value(Json::arrayValue);
         for (const DrwaUpStats& stats : state.queues) value["queues"].append(toJson(stats));
         interfaces.append(value);

@@ -258,16 +258,18 @@ TEST_F(DrwaCtlTest, Uplink) {
 }
 
 TEST_F(DrwaCtlTest, UplinkJson) {
+    mRoute.setMux("rmnet0", 1);
     EXPECT_EQ(run({"uplink", "rmnet0=5"}), 0);
     mRoute.takeDown("wlan0");
     EXPECT_EQ(run({"--json", "uplink"}), 0);
-    EXPECT_EQ(mOut.str(),
-              "[{\"interface\":\"rmnet0\",\"leaf\":\"fq_codel\",\"queues\":[{\"answers\":0,"
-              "\"delay_us\":0,\"drains\":0,\"in_flight_bytes\":0,\"jumps\":0,"
-              "\"marks\":0,\"opened\":0,\"phase\":0,\"rate_bps\":0,\"rtt_us\":0,"
-              "\"shorts\":0,\"told\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
-              "{\"interface\":\"wlan0\",\"leaf\":null,\"queues\":[],\"root\":null,"
-              "\"target_ms\":0}]\n");
+    EXPECT_EQ(
+            mOut.str(),
+            "[{\"interface\":\"rmnet0\",\"leaf\":\"fq_codel\",\"mux\":1,\"queues\":[{\"answers\":0,"
+            "\"delay_us\":0,\"drains\":0,\"in_flight_bytes\":0,\"jumps\":0,"
+            "\"marks\":0,\"opened\":0,\"phase\":0,\"rate_bps\":0,\"rtt_us\":0,"
+            "\"shorts\":0,\"told\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
+            "{\"interface\":\"wlan0\",\"leaf\":null,\"mux\":null,\"queues\":[],\"root\":null,"
+            "\"target_ms\":0}]\n");
 }
 
 TEST_F(DrwaCtlTest, UplinkThatIsRefused) {

@@ -48,7 +48,8 @@ std::string netlinkMessage(uint16_t type, uint16_t flags, const std::string& bod
 template <typename T>
 bool extract(std::string_view bytes, T* value) {
     memset(value, 0, sizeof(*value));
-    memcpy(value, bytes.data(), std::min(bytes.size(), sizeof(*value)));
+    // Nothing may be nowhere, which memcpy() must not be given.
+    if (!bytes.empty()) memcpy(value, bytes.data(), std::min(bytes.size(), sizeof(*value)));
     return bytes.size() >= sizeof(*value);
 }
 

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/if.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -47,9 +48,14 @@ constexpr char kGate[] = "drwa_up";
 constexpr char kLeaf[] = "fq_codel";
 constexpr char kMulti[] = "mq";
 
+// Of Qualcomm's modems.
+constexpr char kModem[] = "rmnet";
+
 // TCA_DRWA_UP_TARGET of <linux/drwa_up.h>, in microseconds, and a value that the kernel refuses.
 constexpr uint16_t kTarget = 1;
 constexpr uint32_t kBadTargetUs = 0;
+// TCA_DRWA_UP_MUX
+constexpr uint16_t kMux = 2;
 
 // Of our root, and, with what follows, of an mq's queues; the kernel has no more of these.
 constexpr uint32_t kRootHandle = 0x6d000000;
@@ -85,6 +91,50 @@ std::string toString(const DrwaUpStats& stats) {
             8 * stats.rate / 1e6, stats.windowBytes, stats.inFlightBytes, stats.delayUs / 1e3,
             stats.ageUs / 1e3, phaseText(stats.phase).c_str(), stats.marks, stats.answers,
             stats.drains, stats.jumps, stats.opened, stats.shorts, stats.told);
+}
+
+// The kernel's defaults that do no more than keep packets in their order, or keep none.
+bool isFifo(const std::string& kind) {
+    static const char* const kFifos[] = {"", "noop", "noqueue", "pfifo", "pfifo_fast", "bfifo"};
+    return std::find(std::begin(kFifos), std::end(kFifos), kind) != std::end(kFifos);
+}
+
+// Reads what IFLA_LINKINFO holds.
+Result<void> readMux(std::string_view linkInfo, uint8_t* mux) {
+    std::string kind;
+    std::string_view data;
+    auto read = readAttributes(kWho, linkInfo, [&](uint16_t attribute, std::string_view payload) {
+        if (attribute == IFLA_INFO_KIND) kind = textOf(payload);
+        if (attribute == IFLA_INFO_DATA) data = payload;
+    });
+    // What other kinds have by the same number is something else.
+    if (!read.ok() || kind != kModem) return read;
+    return readAttributes(kWho, data, [&](uint16_t attribute, std::string_view payload) {
+        uint16_t found;
+        if (attribute == IFLA_RMNET_MUX_ID && extract(payload, &found) && found <= UINT8_MAX) {
+            *mux = found;
+        }
+    });
+}
+
+Result<void> readLink(std::string_view body, DrwaLink* link) {
+    ifinfomsg info;
+    if (!extract(body, &info)) return Error(EBADMSG) << kWho << ": a link is cut off";
+    link->index = info.ifi_index;
+    link->loopback = (info.ifi_flags & IFF_LOOPBACK) != 0;
+    std::string_view linkInfo;
+    bool elsewhere = false;
+    auto read = readAttributes(kWho, dropBytes(body, NLMSG_ALIGN(sizeof(info))),
+                               [&](uint16_t attribute, std::string_view payload) {
+                                   if (attribute == IFLA_IFNAME) link->ifName = textOf(payload);
+                                   if (attribute == IFLA_NUM_TX_QUEUES)
+                                       extract(payload, &link->txQueues);
+                                   if (attribute == IFLA_LINK) extract(payload, &link->lower);
+                                   if (attribute == IFLA_LINK_NETNSID) elsewhere = true;
+                                   if (attribute == IFLA_LINKINFO) linkInfo = payload;
+                               });
+    if (elsewhere) link->lower = 0;
+    return read.ok() ? readMux(linkInfo, &link->mux) : read;
 }
 
 bool isGone(int error) {
@@ -148,7 +198,7 @@ Result<void> DrwaUplink::set(const std::string& ifName, int targetMs) {
                             << handleText(tree->root->handle) << ", which somebody has set";
     }
     if (!kernelHasIt()) return Error(ENOENT) << "This kernel has no " << kGate;
-    return attach(*link, targetUs);
+    return attach(*link, isFifo(tree->leaf) ? kLeaf : tree->leaf, targetUs);
 }
 
 Result<int> DrwaUplink::getTarget(const std::string& ifName) {
@@ -164,18 +214,18 @@ Result<int> DrwaUplink::getTarget(const std::string& ifName) {
 
 Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
         const std::vector<std::string>& ifNames) const {
-    auto links = readLinks();
+    auto links = getLinks();
     if (!links.ok()) return links.error();
     auto qdiscs = readQdiscs();
     if (!qdiscs.ok()) return qdiscs.error();
     std::vector<std::string> names = ifNames;
-    for (const Link& link : *links) {
+    for (const DrwaLink& link : *links) {
         if (ifNames.empty() && !link.loopback) names.push_back(link.ifName);
     }
     std::vector<DrwaUplinkState> states;
     for (const std::string& ifName : names) {
         const auto link = std::find_if(links->begin(), links->end(),
-                                       [&](const Link& one) { return one.ifName == ifName; });
+                                       [&](const DrwaLink& one) { return one.ifName == ifName; });
         if (link == links->end()) return Error(ENODEV) << ifName;
         const Tree tree = treeOf(link->index, *qdiscs);
         DrwaUplinkState state;
@@ -184,8 +234,11 @@ Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
             state.root = tree.root->kind;
             state.handle = tree.root->handle;
         }
-        if (tree.isOurs()) state.targetMs = tree.gates.front().targetUs / 1000;
-        state.leaf = tree.leaf;
+        if (tree.isOurs()) {
+            state.targetMs = tree.gates.front().targetUs / 1000;
+            state.leaf = tree.leaf;
+            state.mux = tree.gates.front().mux;
+        }
         for (const Qdisc& gate : tree.gates) state.queues.push_back(gate.stats);
         states.push_back(std::move(state));
     }
@@ -228,6 +281,7 @@ std::vector<std::string> DrwaUplink::format(const std::vector<DrwaUplinkState>& 
                                      state.root.empty() ? "none" : state.root.c_str()));
         if (state.handle != 0) lines.back() += " " + handleText(state.handle);
         if (!state.leaf.empty()) lines.back() += " below=" + state.leaf;
+        if (state.mux != 0) lines.back() += " mux=" + std::to_string(state.mux);
         for (const DrwaUpStats& stats : state.queues) {
             lines.push_back("  " + toString(stats));
         }
@@ -245,33 +299,22 @@ Result<void> DrwaUplink::request(uint16_t type, uint16_t flags, const std::strin
                 [&](std::string_view datagram) { return readMessages(kWho, datagram, onMessage); });
 }
 
-Result<std::vector<DrwaUplink::Link>> DrwaUplink::readLinks() const {
-    std::vector<Link> links;
-    auto read = request(
-            RTM_GETLINK, NLM_F_DUMP, bytesOf(ifinfomsg{}),
-            [&](uint16_t type, std::string_view body) -> Result<void> {
-                if (type != RTM_NEWLINK) return {};
-                ifinfomsg info;
-                if (!extract(body, &info)) return Error(EBADMSG) << kWho << ": a link is cut off";
-                Link link = {"", info.ifi_index, (info.ifi_flags & IFF_LOOPBACK) != 0, 1};
-                auto attributes = readAttributes(kWho, dropBytes(body, NLMSG_ALIGN(sizeof(info))),
-                                                 [&](uint16_t attribute, std::string_view payload) {
-                                                     if (attribute == IFLA_IFNAME)
-                                                         link.ifName = textOf(payload);
-                                                     if (attribute == IFLA_NUM_TX_QUEUES)
-                                                         extract(payload, &link.txQueues);
-                                                 });
-                links.push_back(std::move(link));
-                return attributes;
-            });
+Result<std::vector<DrwaLink>> DrwaUplink::getLinks() const {
+    std::vector<DrwaLink> links;
+    auto read = request(RTM_GETLINK, NLM_F_DUMP, bytesOf(ifinfomsg{}),
+                        [&](uint16_t type, std::string_view body) -> Result<void> {
+                            if (type != RTM_NEWLINK) return {};
+                            links.emplace_back();
+                            return readLink(body, &links.back());
+                        });
     if (!read.ok()) return Error() << "Cannot list interfaces: " << read.error();
     return links;
 }
 
-Result<DrwaUplink::Link> DrwaUplink::findLink(const std::string& ifName) const {
-    auto links = readLinks();
+Result<DrwaLink> DrwaUplink::findLink(const std::string& ifName) const {
+    auto links = getLinks();
     if (!links.ok()) return links.error();
-    for (Link& link : *links) {
+    for (DrwaLink& link : *links) {
         if (link.ifName == ifName) return std::move(link);
     }
     return Error(ENODEV) << "Cannot find an interface";
@@ -302,6 +345,8 @@ Result<std::vector<DrwaUplink::Qdisc>> DrwaUplink::readQdiscs() const {
                                                 [&](uint16_t attribute, std::string_view payload) {
                                                     if (attribute == kTarget)
                                                         extract(payload, &qdisc.targetUs);
+                                                    if (attribute == kMux)
+                                                        extract(payload, &qdisc.mux);
                                                 });
                 }
                 qdiscs.push_back(std::move(qdisc));
@@ -323,9 +368,11 @@ DrwaUplink::Tree DrwaUplink::treeOf(int ifIndex, const std::vector<Qdisc>& qdisc
         const bool below = qdisc.ifIndex == ifIndex && majorOf(qdisc.parent) == kRootHandle;
         if (multi && below && qdisc.kind == kGate) tree.gates.push_back(qdisc);
     }
+    // The first queue of a default mq has that parent, too.
+    const uint32_t first = tree.isOurs() ? tree.gates.front().handle | kClass : kClass;
+    if (!tree.isOurs() && tree.root->kind != kMulti) tree.leaf = tree.root->kind;
     for (const Qdisc& qdisc : qdiscs) {
-        if (!tree.isOurs() || qdisc.ifIndex != ifIndex) continue;
-        if (qdisc.parent == (tree.gates.front().handle | kClass)) tree.leaf = qdisc.kind;
+        if (qdisc.ifIndex == ifIndex && qdisc.parent == first) tree.leaf = qdisc.kind;
     }
     return tree;
 }
@@ -343,8 +390,12 @@ Result<void> DrwaUplink::write(uint16_t type, uint16_t flags, const Qdisc& qdisc
     tc.tcm_parent = qdisc.parent;
     std::string body = bytesOf(tc) + netlinkAttribute(TCA_KIND, qdisc.kind + '\0');
     if (qdisc.kind == kGate && type == RTM_NEWQDISC) {
-        body += netlinkAttribute(TCA_OPTIONS | NLA_F_NESTED,
-                                 netlinkAttribute(kTarget, bytesOf(qdisc.targetUs)));
+        std::string options = netlinkAttribute(kTarget, bytesOf(qdisc.targetUs));
+        // Said again, it would make the gate forget what it was told.
+        if (qdisc.mux != 0 && (flags & NLM_F_CREATE)) {
+            options += netlinkAttribute(kMux, bytesOf(qdisc.mux));
+        }
+        body += netlinkAttribute(TCA_OPTIONS | NLA_F_NESTED, options);
     }
     return request(type, NLM_F_ACK | flags, body,
                    [](uint16_t, std::string_view) -> Result<void> { return {}; });
@@ -360,16 +411,19 @@ bool DrwaUplink::kernelHasIt() {
     return mKernelHasIt;
 }
 
-Result<void> DrwaUplink::attach(const Link& link, uint32_t targetUs) {
-    const bool multi = link.txQueues > 1;
-    const Qdisc root = {link.index, kRootHandle, TC_H_ROOT, multi ? kMulti : kGate, targetUs};
+Result<void> DrwaUplink::attach(const DrwaLink& link, const std::string& leaf, uint32_t targetUs) {
+    // What the driver tells is of all queues together: each of several gates would take all of it
+    // for its own.
+    const bool multi = link.txQueues > 1 && link.mux == 0;
+    const Qdisc root = {link.index, kRootHandle, TC_H_ROOT, multi ? kMulti : kGate,
+                        targetUs,   link.mux};
     auto created = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, root);
     if (!created.ok()) {
         const int error = created.error().code();
         // Somebody was faster.
         return Error(error == EEXIST ? EBUSY : error) << "Cannot set the root of " << link.ifName;
     }
-    auto added = addBelow(root, link.txQueues, targetUs);
+    auto added = addBelow(root, leaf, link.txQueues, targetUs);
     if (added.ok()) return {};
     auto removed = remove(root);
     if (removed.ok() || isGone(removed.error().code())) return added;
@@ -377,8 +431,9 @@ Result<void> DrwaUplink::attach(const Link& link, uint32_t targetUs) {
            << added.error().message() << "; it stays: " << removed.error().message();
 }
 
-Result<void> DrwaUplink::addBelow(const Qdisc& root, uint32_t txQueues, uint32_t targetUs) const {
-    if (root.kind == kGate) return addLeaf(root);
+Result<void> DrwaUplink::addBelow(const Qdisc& root, const std::string& leaf, uint32_t txQueues,
+                                  uint32_t targetUs) const {
+    if (root.kind == kGate) return addLeaf(root, leaf);
     if (txQueues > kMaxTxQueues) return Error(E2BIG) << txQueues << " queues";
     for (uint32_t queue = 1; queue <= txQueues; queue++) {
         const Qdisc gate = {root.ifIndex, root.handle + queue * kMajor, root.handle | queue, kGate,
@@ -388,17 +443,17 @@ Result<void> DrwaUplink::addBelow(const Qdisc& root, uint32_t txQueues, uint32_t
             return Error() << "Cannot add " << kGate << " of queue " << queue << ": "
                            << created.error();
         }
-        auto added = addLeaf(gate);
+        auto added = addLeaf(gate, leaf);
         if (!added.ok()) return added;
     }
     return {};
 }
 
-Result<void> DrwaUplink::addLeaf(const Qdisc& gate) const {
+Result<void> DrwaUplink::addLeaf(const Qdisc& gate, const std::string& leaf) const {
     auto added = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL,
-                       {gate.ifIndex, 0, gate.handle | kClass, kLeaf});
+                       {gate.ifIndex, 0, gate.handle | kClass, leaf});
     if (added.ok() || added.error().code() == ENOENT) return {};
-    return Error() << "Cannot add " << kLeaf << ": " << added.error();
+    return Error() << "Cannot add " << leaf << ": " << added.error();
 }
 
 Result<void> DrwaUplink::change(const Tree& tree, uint32_t targetUs) const {

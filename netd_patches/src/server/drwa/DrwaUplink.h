@@ -64,6 +64,18 @@ struct DrwaUpStats {
     uint32_t told;
 };
 
+// An interface, as rtnetlink tells of it.
+struct DrwaLink {
+    std::string ifName;
+    int index = 0;
+    bool loopback = false;
+    uint32_t txQueues = 1;
+    // Of Qualcomm's rmnet, the number that the modem and its driver know it by; 0: none.
+    uint8_t mux = 0;
+    // What it goes over, the index of an interface; 0: nothing, or one in another name space.
+    int lower = 0;
+};
+
 // The qdiscs of an interface.
 struct DrwaUplinkState {
     std::string ifName;
@@ -75,7 +87,10 @@ struct DrwaUplinkState {
     uint32_t handle = 0;
     // The kind of what packets wait in before the modem; empty if the root is not ours.
     std::string leaf;
-    // One for each queue of the interface; none if the root is not ours.
+    // Whose grants it hears where the modem's driver tells, as the kernel says; 0: nobody's.
+    uint32_t mux = 0;
+    // One for each gate, which is one for each queue of the interface, or one for all; none if the
+    // root is not ours.
     std::vector<DrwaUpStats> queues;
 };
 
@@ -92,6 +107,14 @@ struct DrwaUplinkState {
 // place: drwa_up with fq_codel below, or mq with these for each queue of an interface that has
 // several. A root that somebody has set stays as it is. When ours is taken away, the kernel puts
 // its default back.
+//
+// An rmnet of Qualcomm's has one drwa_up for all of its queues, with its mux_id, by which the gate
+// hears what the modem's driver tells, if that does (drwa_up_dfc.c): that is told of all queues
+// together. Packets keep the queue that the driver has chosen. A drwa_up that is too old to know
+// of such ids ignores it.
+//
+// A default that is no FIFO, such as one that a vendor has chosen by
+// /proc/sys/net/core/default_qdisc, stays below drwa_up in place of fq_codel.
 //
 // All methods can be called from any thread.
 class DrwaUplink {
@@ -129,6 +152,9 @@ class DrwaUplink {
     // The target of an interface, kOff if the root is not ours. ENODEV and ENOENT as above.
     base::Result<int> getTarget(const std::string& ifName) EXCLUDES(mMutex);
 
+    // All interfaces.
+    base::Result<std::vector<DrwaLink>> getLinks() const;
+
     // The qdiscs of the given interfaces, in that order; without any, of all interfaces but the
     // loopback. ENODEV: one of them is not there; other: what the kernel said.
     base::Result<std::vector<DrwaUplinkState>> getStates(
@@ -142,13 +168,6 @@ class DrwaUplink {
     static std::vector<std::string> format(const std::vector<DrwaUplinkState>& states);
 
   private:
-    struct Link {
-        std::string ifName;
-        int index;
-        bool loopback;
-        uint32_t txQueues;
-    };
-
     struct Qdisc {
         int ifIndex;
         // 0: the kernel's default; when it is created, the kernel chooses one.
@@ -157,6 +176,7 @@ class DrwaUplink {
         std::string kind;
         // Of a drwa_up alone.
         uint32_t targetUs = 0;
+        uint32_t mux = 0;
         DrwaUpStats stats = {};
     };
 
@@ -165,7 +185,7 @@ class DrwaUplink {
         std::optional<Qdisc> root;
         // None where the root is not ours.
         std::vector<Qdisc> gates;
-        // The kind below the first gate.
+        // The kind below the first gate, or of the kernel's default where that is.
         std::string leaf;
 
         bool isOurs() const { return !gates.empty(); }
@@ -175,8 +195,7 @@ class DrwaUplink {
 
     base::Result<void> request(uint16_t type, uint16_t flags, const std::string& body,
                                const DrwaMessageFn& onMessage) const;
-    base::Result<std::vector<Link>> readLinks() const;
-    base::Result<Link> findLink(const std::string& ifName) const;
+    base::Result<DrwaLink> findLink(const std::string& ifName) const;
     base::Result<std::vector<Qdisc>> readQdiscs() const;
     static Tree treeOf(int ifIndex, const std::vector<Qdisc>& qdiscs);
     base::Result<Tree> readTree(int ifIndex) const;
@@ -185,9 +204,11 @@ class DrwaUplink {
     bool kernelHasIt() REQUIRES(mMutex);
 
     base::Result<void> set(const std::string& ifName, int targetMs) REQUIRES(mMutex);
-    base::Result<void> attach(const Link& link, uint32_t targetUs) REQUIRES(mMutex);
-    base::Result<void> addBelow(const Qdisc& root, uint32_t txQueues, uint32_t targetUs) const;
-    base::Result<void> addLeaf(const Qdisc& gate) const;
+    base::Result<void> attach(const DrwaLink& link, const std::string& leaf, uint32_t targetUs)
+            REQUIRES(mMutex);
+    base::Result<void> addBelow(const Qdisc& root, const std::string& leaf, uint32_t txQueues,
+                                uint32_t targetUs) const;
+    base::Result<void> addLeaf(const Qdisc& gate, const std::string& leaf) const;
     base::Result<void> change(const Tree& tree, uint32_t targetUs) const;
     base::Result<void> remove(const Qdisc& root) const;
 

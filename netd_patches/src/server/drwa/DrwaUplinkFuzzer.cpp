@@ -17,6 +17,7 @@
  */
 
 #include <linux/if.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -56,11 +57,18 @@ std::string anyLink(FuzzedDataProvider& data) {
     info.ifi_flags = data.ConsumeBool() ? IFF_LOOPBACK : 0;
     const uint32_t queues = data.ConsumeIntegralInRange(0, 5);
     const std::string name = data.ConsumeBool() ? "rmnet0" : data.ConsumeRandomLengthString(20);
+    const std::string mux = bytesOf(data.ConsumeIntegral<uint16_t>());
+    const std::string kind = data.ConsumeBool() ? "rmnet" : "vlan";
+    const std::string linkInfo =
+            netlinkAttribute(IFLA_INFO_KIND, kind) +
+            netlinkAttribute(IFLA_INFO_DATA, anyBytes(data, netlinkAttribute(IFLA_RMNET_MUX_ID,
+                                                                             anyBytes(data, mux))));
     return netlinkMessage(
             RTM_NEWLINK, 0,
-            anyBytes(data, bytesOf(info) + netlinkAttribute(IFLA_IFNAME, anyBytes(data, name)) +
-                                   netlinkAttribute(IFLA_NUM_TX_QUEUES,
-                                                    anyBytes(data, bytesOf(queues)))));
+            anyBytes(data,
+                     bytesOf(info) + netlinkAttribute(IFLA_IFNAME, anyBytes(data, name)) +
+                             netlinkAttribute(IFLA_NUM_TX_QUEUES, anyBytes(data, bytesOf(queues))) +
+                             netlinkAttribute(IFLA_LINKINFO, anyBytes(data, linkInfo))));
 }
 
 std::string anyQdisc(FuzzedDataProvider& data) {
@@ -71,13 +79,15 @@ std::string anyQdisc(FuzzedDataProvider& data) {
             data.PickValueInArray<uint32_t>({TC_H_ROOT, 0x6d000000, 0x6d000001, 0xfffffff1});
     const std::string kind = data.PickValueInArray({"drwa_up", "mq", "fq_codel", "rmnet_sch"});
     const std::string target = bytesOf(data.ConsumeIntegral<uint32_t>());
+    const std::string mux = bytesOf(data.ConsumeIntegralInRange<uint32_t>(0, 256));
     return netlinkMessage(
             RTM_NEWQDISC, 0,
             anyBytes(data,
                      bytesOf(tc) + netlinkAttribute(TCA_KIND, anyBytes(data, kind + '\0')) +
                              netlinkAttribute(
                                      TCA_OPTIONS,
-                                     anyBytes(data, netlinkAttribute(1, anyBytes(data, target)))) +
+                                     anyBytes(data, netlinkAttribute(1, anyBytes(data, target)) +
+                                                            netlinkAttribute(2, mux))) +
                              netlinkAttribute(TCA_XSTATS, data.ConsumeRandomLengthString(100))));
 }
 

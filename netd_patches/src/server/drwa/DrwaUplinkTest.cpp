@@ -105,6 +105,85 @@ TEST_F(DrwaUplinkTest, EveryQueueOfAnInterfaceHasItsOwn) {
     EXPECT_TRUE(mRoute.hasDefaultTree("rmnet1"));
 }
 
+TEST_F(DrwaUplinkTest, QualcommsHasOneForAllQueuesAndItsMux) {
+    mRoute.setMux("rmnet0", 1);
+    mRoute.setMux("rmnet1", 254);
+    for (const char* ifName : {"rmnet0", "rmnet1"}) EXPECT_EQ(errorOfSetting(ifName, 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet0"),
+              "drwa_up 6d000000 root 20000us mux 1, fq_codel 80010000 6d000001");
+    EXPECT_EQ(mRoute.tree("rmnet1"),
+              "drwa_up 6d000000 root 20000us mux 254, fq_codel 80020000 6d000001");
+    EXPECT_THAT(dump(), AllOf(Contains("    rmnet0 uplink=20ms root=drwa_up 6d00: below=fq_codel"
+                                       " mux=1"),
+                              Contains(HasSubstr("below=fq_codel mux=254"))));
+    EXPECT_EQ(errorOfSetting("rmnet1", 40), 0);
+    EXPECT_EQ(mRoute.forgotten, 0);
+    EXPECT_THAT(mRoute.tree("rmnet1"), HasSubstr("root 40000us mux 254"));
+    EXPECT_EQ(errorOfSetting("rmnet1", 0), 0);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet1"));
+}
+
+TEST_F(DrwaUplinkTest, NumbersThatAreNoMux) {
+    mRoute.setMux("rmnet0", 1, "vlan");
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+    // A driver that does not tell it
+    mRoute.setMux("rmnet1", 0);
+    EXPECT_EQ(errorOfSetting("rmnet1", 20), 0);
+    EXPECT_THAT(mRoute.tree("rmnet1"), HasSubstr("mq 6d000000 root"));
+    // More than a mux_id has
+    mRoute.setMux("wlan0", 256);
+    EXPECT_EQ(errorOfSetting("wlan0", 20), 0);
+    EXPECT_THAT(mRoute.tree("wlan0"), Not(HasSubstr("mux")));
+    EXPECT_THAT(dump(), Not(Contains(HasSubstr("mux="))));
+}
+
+TEST_F(DrwaUplinkTest, KernelThatKnowsNoMux) {
+    mRoute.knowsMux = false;
+    mRoute.setMux("rmnet0", 1);
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+    EXPECT_THAT(dump(), Contains("    rmnet0 uplink=20ms root=drwa_up 6d00: below=fq_codel"));
+}
+
+TEST_F(DrwaUplinkTest, DefaultThatIsNoFifoStaysBelow) {
+    mRoute.defaultKind = "rmnet_sch";
+    mRoute.addInterface("rmnet2");
+    mRoute.addInterface("rmnet3", 2);
+    EXPECT_EQ(errorOfSetting("rmnet2", 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet2"), "drwa_up 6d000000 root 20000us, rmnet_sch 80010000 6d000001");
+    EXPECT_EQ(errorOfSetting("rmnet3", 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet3"),
+              "mq 6d000000 root, drwa_up 6d010000 6d000001 20000us, rmnet_sch 80020000 6d010001,"
+              " drwa_up 6d020000 6d000002 20000us, rmnet_sch 80030000 6d020001");
+    EXPECT_THAT(dump(), Contains("    rmnet2 uplink=20ms root=drwa_up 6d00: below=rmnet_sch"));
+    for (const char* fifo : {"noqueue", "pfifo", "bfifo"}) {
+        mRoute.defaultKind = fifo;
+        mRoute.addInterface(fifo);
+        EXPECT_EQ(errorOfSetting(fifo, 20), 0);
+        EXPECT_THAT(mRoute.tree(fifo), HasSubstr(", fq_codel "));
+    }
+}
+
+TEST_F(DrwaUplinkTest, Links) {
+    mRoute.setMux("rmnet1", 2);
+    mRoute.setLower("rmnet1", 4);
+    mRoute.setLower("wlan0", 2, true);
+    auto links = mUplink.getLinks();
+    ASSERT_TRUE(links.ok());
+    ASSERT_THAT(*links, SizeIs(4));
+    EXPECT_TRUE(links->at(0).loopback);
+    const DrwaLink& link = links->at(2);
+    EXPECT_EQ(link.ifName, "rmnet1");
+    EXPECT_EQ(link.index, 3);
+    EXPECT_EQ(link.txQueues, 3u);
+    EXPECT_EQ(link.mux, 2);
+    EXPECT_EQ(link.lower, 4);
+    EXPECT_EQ(links->at(3).ifName, "wlan0");
+    EXPECT_EQ(links->at(3).index, 4);
+    EXPECT_EQ(links->at(3).mux + links->at(3).lower, 0);
+}
+
 TEST_F(DrwaUplinkTest, ChangesTheTargetInPlace) {
     EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
     EXPECT_EQ(errorOfSetting("rmnet0", 200), 0);

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <linux/if.h>
+#include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -48,6 +49,7 @@ class FakeRoute {
         uint32_t parent;
         std::string kind;
         uint32_t targetUs = 0;
+        uint32_t mux = 0;
     };
 
     FakeRoute() { addInterface("lo", 1, IFF_LOOPBACK); }
@@ -55,6 +57,28 @@ class FakeRoute {
     void addInterface(const std::string& ifName, uint32_t txQueues = 1, unsigned flags = 0) {
         mLinks[mNextIndex++] = {ifName, txQueues, flags, defaultTree(txQueues)};
     }
+
+    // Makes it one of Qualcomm's, or another |kind| that has a number in the same place.
+    void setMux(const std::string& ifName, uint16_t mux, const std::string& kind = "rmnet") {
+        find(ifName).kind = kind;
+        find(ifName).mux = mux;
+    }
+
+    // What it goes over, in this name space or in another one
+    void setLower(const std::string& ifName, int index, bool elsewhere = false) {
+        find(ifName).lower = index;
+        find(ifName).lowerIsElsewhere = elsewhere;
+    }
+
+    // /proc/sys/net/core/default_qdisc, before interfaces come
+    std::string defaultKind = "pfifo_fast";
+
+    // A drwa_up that is too old for TCA_DRWA_UP_MUX ignores it, as the kernel does with what tc
+    // sends.
+    bool knowsMux = true;
+
+    // How often a gate has forgotten what the modem told, as it does when its mux is said again.
+    int forgotten = 0;
 
     void removeInterface(const std::string& ifName) {
         for (auto link = mLinks.begin(); link != mLinks.end(); link++) {
@@ -80,6 +104,7 @@ class FakeRoute {
             text += base::StringPrintf(" %x ", qdisc.handle);
             text += qdisc.parent == TC_H_ROOT ? "root" : base::StringPrintf("%x", qdisc.parent);
             if (qdisc.targetUs != 0) text += base::StringPrintf(" %uus", qdisc.targetUs);
+            if (qdisc.mux != 0) text += base::StringPrintf(" mux %u", qdisc.mux);
         }
         return text;
     }
@@ -139,13 +164,17 @@ class FakeRoute {
         uint32_t txQueues;
         unsigned flags;
         std::vector<Qdisc> tree;
+        std::string kind = "dummy";
+        uint16_t mux = 0;
+        int lower = 0;
+        bool lowerIsElsewhere = false;
     };
 
-    static std::vector<Qdisc> defaultTree(uint32_t txQueues) {
-        if (txQueues == 1) return {{0, TC_H_ROOT, "pfifo_fast"}};
+    std::vector<Qdisc> defaultTree(uint32_t txQueues) const {
+        if (txQueues == 1) return {{0, TC_H_ROOT, defaultKind}};
         std::vector<Qdisc> tree = {{0, TC_H_ROOT, "mq"}};
         for (uint32_t queue = 1; queue <= txQueues; queue++) {
-            tree.push_back({0, queue, "pfifo_fast"});
+            tree.push_back({0, queue, defaultKind});
         }
         return tree;
     }
@@ -164,10 +193,19 @@ class FakeRoute {
             ifinfomsg info = {};
             info.ifi_index = index;
             info.ifi_flags = link.flags;
-            answer.push_back(netlinkMessage(
-                    RTM_NEWLINK, NLM_F_MULTI,
-                    bytesOf(info) + netlinkAttribute(IFLA_IFNAME, link.ifName + '\0') +
-                            netlinkAttribute(IFLA_NUM_TX_QUEUES, bytesOf(link.txQueues))));
+            std::string linkInfo = netlinkAttribute(IFLA_INFO_KIND, link.kind + '\0');
+            if (link.mux != 0) {
+                linkInfo += netlinkAttribute(
+                        IFLA_INFO_DATA,
+                        netlinkAttribute(IFLA_RMNET_MUX_ID, bytesOf(link.mux)) +
+                                netlinkAttribute(IFLA_RMNET_FLAGS, bytesOf(ifla_rmnet_flags{})));
+            }
+            std::string body = bytesOf(info) + netlinkAttribute(IFLA_IFNAME, link.ifName + '\0') +
+                               netlinkAttribute(IFLA_NUM_TX_QUEUES, bytesOf(link.txQueues));
+            if (!(link.flags & IFF_LOOPBACK)) body += netlinkAttribute(IFLA_LINKINFO, linkInfo);
+            if (link.lower != 0) body += netlinkAttribute(IFLA_LINK, bytesOf(link.lower));
+            if (link.lowerIsElsewhere) body += netlinkAttribute(IFLA_LINK_NETNSID, bytesOf(0));
+            answer.push_back(netlinkMessage(RTM_NEWLINK, NLM_F_MULTI, body));
         }
         answer.push_back(netlinkMessage(NLMSG_DONE, NLM_F_MULTI, bytesOf(0)));
         return answer;
@@ -183,8 +221,9 @@ class FakeRoute {
                 tc.tcm_parent = qdisc.parent;
                 std::string body = bytesOf(tc) + netlinkAttribute(TCA_KIND, qdisc.kind + '\0');
                 if (qdisc.kind == "drwa_up") {
-                    body += netlinkAttribute(TCA_OPTIONS,
-                                             netlinkAttribute(1, bytesOf(qdisc.targetUs)));
+                    std::string options = netlinkAttribute(1, bytesOf(qdisc.targetUs));
+                    if (knowsMux) options += netlinkAttribute(2, bytesOf(qdisc.mux));
+                    body += netlinkAttribute(TCA_OPTIONS, options);
                     body += netlinkAttribute(TCA_XSTATS, xstats);
                 }
                 answer.push_back(netlinkMessage(RTM_NEWQDISC, NLM_F_MULTI, body));
@@ -214,10 +253,16 @@ class FakeRoute {
                                  if (type == TCA_OPTIONS) options = payload;
                              })
                       .ok());
+        bool isMuxSaid = false;
         CHECK(readAttributes("test", options, [&](uint16_t type, std::string_view payload) {
-                  CHECK_EQ(type, 1);
-                  CHECK(extract(payload, &wanted.targetUs));
+                  CHECK(type == 1 || type == 2);
+                  if (type == 1) CHECK(extract(payload, &wanted.targetUs));
+                  if (type == 2 && knowsMux) {
+                      CHECK(extract(payload, &wanted.mux));
+                      isMuxSaid = true;
+                  }
               }).ok());
+        if (wanted.mux > 255) return ERANGE;
         const auto link = mLinks.find(tc.tcm_ifindex);
         if (link == mLinks.end()) return ENODEV;
         if (!(link->second.flags & IFF_LOOPBACK)) {
@@ -245,6 +290,7 @@ class FakeRoute {
         if (present->kind != wanted.kind) return EINVAL;
         if (!isGoodTarget(wanted)) return EINVAL;
         present->targetUs = wanted.targetUs;
+        forgotten += isMuxSaid;
         return 0;
     }
 
