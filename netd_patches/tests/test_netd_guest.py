@@ -54,6 +54,7 @@ watch() {{ # file
 download
 phone ./drwa_kernel_test --gtest_color=no || :
 watch stock
+phone sh -c 'mount -t tracefs tracefs /sys/kernel/tracing; ./drwactl modem'
 kill $downloading
 # Until the queue is empty
 sleep 10
@@ -176,6 +177,16 @@ def test_counters(console: str) -> None:
     assert sum(new["delay_rounds"][: starts_us.index(32768)]) > 0.9 * sum(new["delay_rounds"])
     assert new["rtt_rounds"][starts_us.index(32768)] > 0.9 * sum(new["rtt_rounds"])
     assert after["capped"] > before["capped"]
+
+
+def test_modem(console: str) -> None:
+    """The lab's own driver is built in, and so is what hears it; its links use no BQL."""
+    assert (
+        "\ndfc_flow_ind=yes dfc_adjust_grant=yes rmnet_qmap_send=yes drwa_up_dfc=yes\n" in console
+    )
+    # The far end is in another name space, whose numbers are others.
+    for name in "dummy0", "rmnet0":
+        assert re.search(rf"^{name} queues=\d+ bql=none$", console, re.MULTILINE)
 
 
 def test_set(console: str) -> None:

@@ -42,6 +42,7 @@ constexpr char kHelp[] =
        drwactl [--json] [--interval MS] watch [INTERFACE...]
        drwactl [--json] uplink [INTERFACE...]
        drwactl uplink INTERFACE=TARGET
+       drwactl [--json] modem [INTERFACE...]
 
 Shows and sets what the kernel holds the receive windows of TCP connections to,
 and the queue that uploads build up in the modem.
@@ -54,6 +55,8 @@ and the queue that uploads build up in the modem.
   uplink the target of the interfaces, by default of all, their root qdisc, and
          what drwa_up has measured there; or sets the target of one, or fails
          and changes nothing. Needs root. For experiments, as set.
+  modem  what this kernel has to tell of what waits in the modem, and of the
+         interfaces, by default of all, what that depends on. Needs root.
 
 LAMBDA and "lambda" are in hundredths of the path's bandwidth-delay product:
 0 is off, else it is from 100 to 1000. The kernel's default is 0.
@@ -66,8 +69,19 @@ TARGET and "uplink" tell how long packets may wait in the modem on their way up:
 milliseconds from 5 to 200, or 0, which leaves the interface's qdiscs alone, as
 they are without anybody's wish. A root qdisc that somebody has set stays.
 
-"mux" is the mux_id of Qualcomm's by which drwa_up hears what the modem's driver
-tells, and "told" is 1 where that does.
+Of an uplink, "mux" is the mux_id of Qualcomm's by which drwa_up hears what the
+modem's driver tells, and "told" is 1 where that does. Of a modem,
+
+  dfc_flow_ind, dfc_adjust_grant  are the driver's tracepoints that tell of
+                   grants, what the modem still takes
+  rmnet_qmap_send  is its function by which a grant is asked for
+  drwa_up_dfc      is DRWA's module that hears and asks
+  queues, over     tell into how many queues the driver sorts, and what the
+                   interface goes over
+  bql              is the limit of byte queue limits, "none" where the driver
+                   does not tell when bytes have left: look after an upload
+
+and what cannot be looked for is "unknown", or null.
 
 What is counted, since the interface came: the connections that came under
 control, their rounds of about an RTT each, and the segments that offered less
@@ -81,7 +95,7 @@ bins, so that a percentile is told by the edge of its bin.
                  Histograms have the count of each bin, "bin_start_us" where the
                  bins begin. "queue" and "counters" are null where the kernel
                  has none, "root" and "leaf" where there is no such qdisc, and
-                 "mux" where there is none.
+                 "mux", "over" and "bql_bytes" where there is none.
   --help         this text
 
 Of a connection's RTT there is the average and the least, of the time that its
@@ -170,6 +184,10 @@ Json::Value numberOrNull(uint32_t number) {
     return number == 0 ? Json::Value() : Json::Value(number);
 }
 
+Json::Value toJson(std::optional<bool> found) {
+    return found ? Json::Value(*found) : Json::Value();
+}
+
 Json::Value toJson(const DrwaUpStats& stats) {
     Json::Value value;
     value["rate_bps"] = Json::UInt64{8 * stats.rate};
@@ -202,6 +220,25 @@ Json::Value toJson(const std::vector<DrwaUplinkState>& states) {
         interfaces.append(value);
     }
     return interfaces;
+}
+
+Json::Value toJson(const DrwaModemState& state) {
+    Json::Value value;
+    value["dfc_flow_ind"] = toJson(state.flowInd);
+    value["dfc_adjust_grant"] = toJson(state.adjustGrant);
+    value["rmnet_qmap_send"] = toJson(state.qmapSend);
+    value["drwa_up_dfc"] = toJson(state.dfc);
+    value["interfaces"] = Json::Value(Json::arrayValue);
+    for (const DrwaModemState::Interface& one : state.interfaces) {
+        Json::Value interface;
+        interface["interface"] = one.ifName;
+        interface["queues"] = one.txQueues;
+        interface["mux"] = numberOrNull(one.mux);
+        interface["over"] = textOrNull(one.over);
+        interface["bql_bytes"] = numberOrNull(one.bqlBytes.value_or(0));
+        value["interfaces"].append(interface);
+    }
+    return value;
 }
 
 void print(const Options& options, const Json::Value& json, const std::vector<std::string>& lines,
@@ -289,6 +326,16 @@ Result<void> showUplinks(const Options& options, const std::vector<std::string>&
     return {};
 }
 
+Result<void> showModem(const Options& options, const std::vector<std::string>& ifNames,
+                       const DrwaUplink& uplink, const DrwaModem& modem, std::ostream& out) {
+    auto links = uplink.getLinks();
+    if (!links.ok()) return links.error();
+    auto state = modem.read(*links, ifNames);
+    if (!state.ok()) return state.error();
+    print(options, toJson(*state), DrwaModem::format(*state), out);
+    return {};
+}
+
 // Returns the words that are no options.
 Result<std::vector<std::string>> parseOptions(int argc, char* const argv[], Options* options) {
     const option kOptions[] = {
@@ -330,7 +377,7 @@ int usage(const std::string& message, std::ostream& err) {
 }  // namespace
 
 int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink& uplink,
-            const DrwaWaitFn& wait, std::ostream& out, std::ostream& err) {
+            const DrwaModem& modem, const DrwaWaitFn& wait, std::ostream& out, std::ostream& err) {
     Options options;
     auto parsed = parseOptions(argc, argv, &options);
     if (!parsed.ok()) return usage(parsed.error().message(), err);
@@ -357,6 +404,8 @@ int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink
         done = uplink.setTarget(words[0].substr(0, equals), words[0].substr(equals + 1));
     } else if (command == "uplink") {
         done = showUplinks(options, words, uplink, out);
+    } else if (command == "modem") {
+        done = showModem(options, words, uplink, modem, out);
     } else {
         return usage("\"" + command + "\" is no command", err);
     }

@@ -24,6 +24,7 @@
 #include <ostream>
 
 #include "DrwaController.h"
+#include "DrwaModem.h"
 #include "DrwaUplink.h"
 
 namespace android {
@@ -35,7 +36,7 @@ using DrwaWaitFn = std::function<bool(std::chrono::milliseconds)>;
 // The command drwactl, whose --help is its manual. Returns its exit code: 0, 1 when the kernel
 // refuses, 2 when the arguments make no sense.
 int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink& uplink,
-            const DrwaWaitFn& wait, std::ostream& out, std::ostream& err);
+            const DrwaModem& modem, const DrwaWaitFn& wait, std::ostream& out, std::ostream& err);
 
 }  // namespace net
 }  // namespace android

@@ -59,7 +59,7 @@ class DrwaCtlTest : public testing::Test {
         mOut.str("");
         mErr.str("");
         return drwactl(
-                static_cast<int>(words.size()), argv.data(), mController, mUplink,
+                static_cast<int>(words.size()), argv.data(), mController, mUplink, mModem,
                 [this](milliseconds duration) {
                     mWaits.push_back(duration);
                     mNow += duration;
@@ -97,6 +97,14 @@ class DrwaCtlTest : public testing::Test {
                 socket.minRttUs = 60'000;
                 return DrwaSnapshot{std::chrono::steady_clock::time_point(mNow), {socket}};
             }};
+    void writeFile(const std::string& path, const std::string& content) {
+        const std::string file = mRoot.path + path;
+        CHECK_EQ(system(("mkdir -p " + android::base::Dirname(file)).c_str()), 0);
+        CHECK(android::base::WriteStringToFile(content, file));
+    }
+
+    TemporaryDir mRoot;
+    DrwaModem mModem{mRoot.path};
     FakeRoute mRoute;
     DrwaUplink mUplink{[this](const std::string& message, const DrwaReaderFn& reader) {
         return mRoute.ask(message, reader);
@@ -270,6 +278,62 @@ TEST_F(DrwaCtlTest, UplinkJson) {
             "\"shorts\":0,\"told\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
             "{\"interface\":\"wlan0\",\"leaf\":null,\"mux\":null,\"queues\":[],\"root\":null,"
             "\"target_ms\":0}]\n");
+}
+
+TEST_F(DrwaCtlTest, ModemThatTellsNothing) {
+    EXPECT_EQ(run({"modem"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "dfc_flow_ind=unknown dfc_adjust_grant=unknown rmnet_qmap_send=unknown"
+              " drwa_up_dfc=unknown\n"
+              "rmnet0 queues=1 bql=none\n"
+              "wlan0 queues=1 bql=none\n");
+    writeFile("/sys/kernel/tracing/events/enable", "0\n");
+    writeFile("/proc/kallsyms", "0000000000000000 T rmnet_qmap_send_agg\t[rmnet_core]\n");
+    EXPECT_EQ(run({"--json", "modem", "wlan0"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "{\"dfc_adjust_grant\":false,\"dfc_flow_ind\":false,\"drwa_up_dfc\":false,"
+              "\"interfaces\":[{\"bql_bytes\":null,\"interface\":\"wlan0\",\"mux\":null,"
+              "\"over\":null,\"queues\":1}],\"rmnet_qmap_send\":false}\n");
+    EXPECT_EQ(run({"modem", "nosuch0"}), 1);
+    EXPECT_EQ(mErr.str(), "drwactl: nosuch0: No such device\n");
+}
+
+TEST_F(DrwaCtlTest, ModemThatTells) {
+    mRoute.addInterface("rmnet_ipa0");
+    mRoute.addInterface("rmnet1", 31);
+    mRoute.setMux("rmnet1", 2);
+    mRoute.setLower("rmnet1", 4);
+    writeFile("/sys/kernel/debug/tracing/events/dfc/dfc_flow_ind/id", "1\n");
+    writeFile("/proc/kallsyms",
+              "0000000000000000 T rmnet_qmap_send\t[rmnet_core]\n"
+              "0000000000000000 T rmnet_other\t[rmnet_core]\n");
+    writeFile("/sys/module/drwa_up_dfc/refcnt", "0\n");
+    for (const char* queue : {"rx-0", "tx-1", "tx-2", "tx-3"}) {
+        writeFile("/sys/class/net/rmnet_ipa0/queues/" + std::string(queue) +
+                          "/byte_queue_limits/limit",
+                  std::string(queue) == "rx-0"   ? "9000\n"
+                  : queue == std::string("tx-2") ? "3000\n"
+                                                 : "0\n");
+    }
+    writeFile("/sys/class/net/rmnet1/queues/tx-0/byte_queue_limits/limit", "0\n");
+    EXPECT_EQ(run({"modem", "rmnet1", "rmnet_ipa0"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "dfc_flow_ind=yes dfc_adjust_grant=no rmnet_qmap_send=yes drwa_up_dfc=yes\n"
+              "rmnet1 queues=31 mux=2 over=rmnet_ipa0 bql=none\n"
+              "rmnet_ipa0 queues=1 bql=3000B\n");
+    EXPECT_EQ(run({"--json", "modem", "rmnet1", "rmnet_ipa0"}), 0);
+    EXPECT_EQ(mOut.str(),
+              "{\"dfc_adjust_grant\":false,\"dfc_flow_ind\":true,\"drwa_up_dfc\":true,"
+              "\"interfaces\":[{\"bql_bytes\":null,\"interface\":\"rmnet1\",\"mux\":2,"
+              "\"over\":\"rmnet_ipa0\",\"queues\":31},{\"bql_bytes\":3000,"
+              "\"interface\":\"rmnet_ipa0\",\"mux\":null,\"over\":null,\"queues\":1}],"
+              "\"rmnet_qmap_send\":true}\n");
+}
+
+TEST_F(DrwaCtlTest, ModemWithTheModuleBuiltIn) {
+    writeFile("/proc/kallsyms", "ffffffff81000000 t drwa_up_dfc_init\n");
+    EXPECT_EQ(run({"modem"}), 0);
+    EXPECT_THAT(mOut.str(), HasSubstr("rmnet_qmap_send=no drwa_up_dfc=yes\n"));
 }
 
 TEST_F(DrwaCtlTest, UplinkThatIsRefused) {

@@ -24,6 +24,7 @@
 
 using android::net::DrwaController;
 using android::net::drwactl;
+using android::net::DrwaModem;
 using android::net::DrwaUplink;
 
 namespace {
@@ -52,5 +53,6 @@ int main(int argc, char* argv[]) {
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     DrwaController controller;
     DrwaUplink uplink;
-    return drwactl(argc, argv, controller, uplink, waitUnlessEnded, std::cout, std::cerr);
+    return drwactl(argc, argv, controller, uplink, DrwaModem(), waitUnlessEnded, std::cout,
+                   std::cerr);
 }
