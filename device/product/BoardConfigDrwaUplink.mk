@@ -5,11 +5,12 @@
 #     DRWA_UPLINK_MODULE := device/COMPANY/DEVICE-kernel/sch_drwa_up.ko
 #     include vendor/drwa/device/product/BoardConfigDrwaUplink.mk
 #
-# A Qualcomm modem's driver is heard by drwa_up_dfc.ko, a second file in that list, which has to be
-# loaded after rmnet_core.ko.
+# A Qualcomm modem's driver is heard by drwa_up_dfc.ko. Name it there, too, behind sch_drwa_up.ko; it has
+# to be loaded after rmnet_core.ko.
 
-ifeq ($(wildcard $(DRWA_UPLINK_MODULE)),)
-$(error DRWA_UPLINK_MODULE is no file: '$(DRWA_UPLINK_MODULE)'. \
+DRWA_UPLINK_MISSING := $(filter-out $(wildcard $(DRWA_UPLINK_MODULE)),$(or $(DRWA_UPLINK_MODULE),''))
+ifneq ($(DRWA_UPLINK_MISSING),)
+$(error DRWA_UPLINK_MODULE is no file: '$(DRWA_UPLINK_MISSING)'. \
     Name the sch_drwa_up.ko that was built with the kernel of the device)
 endif
 BOARD_VENDOR_KERNEL_MODULES += $(DRWA_UPLINK_MODULE)

@@ -199,15 +199,16 @@ def test_board_without_its_vendor_module(tree: Path, tool: str) -> None:
 @pytest.mark.parametrize("listed", [True, False])
 def test_board_with_the_uplinks_module(tree: Path, tool: str, listed: bool) -> None:
     """Beside drwa.ko, as well as alone."""
-    modules = ["device/phone-kernel/drwa.ko", "device/phone-kernel/sch_drwa_up.ko"]
+    names = ("drwa.ko", "sch_drwa_up.ko", "drwa_up_dfc.ko")
+    modules = [f"device/phone-kernel/{name}" for name in names]
     (tree / "device/phone-kernel").mkdir(parents=True)
     for module in modules:
         (tree / module).touch()
     board = "BOARD_VENDOR_KERNEL_MODULES_LOAD := x/wlan.ko\n" if listed else ""
-    uplink = f"DRWA_UPLINK_MODULE := {modules[1]}\n{UPLINK_BOARD}\n"
+    uplink = f"DRWA_UPLINK_MODULE := {modules[1]} {modules[2]}\n{UPLINK_BOARD}\n"
     expected = {"BOARD_VENDOR_KERNEL_MODULES": modules[1:]}
     if listed:
-        expected["BOARD_VENDOR_KERNEL_MODULES_LOAD"] = ["x/wlan.ko", modules[1]]
+        expected["BOARD_VENDOR_KERNEL_MODULES_LOAD"] = ["x/wlan.ko", *modules[1:]]
     assert evaluate(tree, tool, board + uplink) == expected
     beside = evaluate(
         tree, tool, f"{board}DRWA_KERNEL_MODULE := {modules[0]}\n{MODULE_BOARD}\n{uplink}"
@@ -220,7 +221,9 @@ def test_board_with_the_uplinks_module(tree: Path, tool: str, listed: bool) -> N
 
 @pytest.mark.parametrize("tool", MAKES)
 def test_board_without_the_uplinks_module(tree: Path, tool: str) -> None:
-    done = run(tree, tool, f"DRWA_UPLINK_MODULE := device/none.ko\n{UPLINK_BOARD}")
+    (tree / "some.ko").touch()
+    modules = "some.ko device/none.ko"
+    done = run(tree, tool, f"DRWA_UPLINK_MODULE := {modules}\n{UPLINK_BOARD}")
     assert done.returncode != 0
     assert "DRWA_UPLINK_MODULE is no file: 'device/none.ko'" in done.stderr + done.stdout
 
