@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drwatool.errors import ConflictError, DrwaError
+from drwatool.errors import ConflictError, DrwaError, LinkError
 from drwatool.git import Repository
 from drwatool.places import (
     Form,
@@ -137,33 +137,45 @@ def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
             now[path] = series.before[path] = read(path)
         return now[path]
 
+    def there(path: str) -> bool:
+        try:
+            return look(path) is not None
+        except LinkError:
+            return True
+
     for step in steps:
-        missing = [path for path in step.needs if look(path) is None]
+        missing = [path for path in step.needs if not there(path)]
         if missing and not with_tests:
             series.left_out.append(f"{step.name}: the tree has no {', '.join(missing)}")
             continue
         refusals += [f"{step.name}: the tree has no {path}" for path in missing]
         changed: dict[str, str] = {}
         for path, source in step.files.items():
-            if look(path) is not None:
+            if there(path):
                 refusals.append(f"{step.name}: {path} is there already")
             changed[path] = source.read_text()
-        changed |= {path: text for path, text in step.headers.items() if look(path) is None}
+        changed |= {path: text for path, text in step.headers.items() if not there(path)}
         for each in step.places:
             if not wanted(each, look):
                 continue
             try:
                 text, placed = put(each, changed.get(each.file, look(each.file)))
+            except LinkError as error:
+                if with_tests or not each.optional:
+                    raise
+                if each.file not in spoiled:
+                    text = f"{each}: it is a symbolic link to {error.target}"
+                    series.left_out.append(text)
             except PlaceError as error:
-                if each.optional and not with_tests:
-                    if each.file not in spoiled:
-                        series.left_out.append(str(error))
-                elif each.file not in spoiled:
-                    refusals.append(str(error))
-                spoiled.add(each.file)
+                if each.file in spoiled:
+                    continue
+                reasons = series.left_out if each.optional and not with_tests else refusals
+                reasons.append(str(error))
+            else:
+                changed[each.file] = text
+                series.placed.append(placed)
                 continue
-            changed[each.file] = text
-            series.placed.append(placed)
+            spoiled.add(each.file)
         now |= changed
         series.steps.append((step, changed))
     if refusals:
@@ -174,13 +186,20 @@ def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
 def without(steps: list[Step], read: Reader) -> Reader:
     """The tree without what it has of the series."""
     now: dict[str, str | None] = {}
+
+    def look(path: str) -> str | None:
+        try:
+            return now[path] if path in now else read(path)
+        except LinkError:
+            return None  # nothing is put into one
+
     for step in reversed(steps):
         for each in reversed(step.places):
-            taken = take(each, now[each.file] if each.file in now else read(each.file))
+            taken = take(each, look(each.file))
             if taken is not None:
                 now[each.file] = taken
         now |= dict.fromkeys(step.files)
-        now |= {path: None for path, text in step.headers.items() if read(path) == text}
+        now |= {path: None for path, text in step.headers.items() if look(path) == text}
     return lambda path: now[path] if path in now else read(path)
 
 

@@ -35,6 +35,14 @@ class UsageError(DrwaError):
     code = 2
 
 
+class LinkError(UsageError):
+    """A file of the tree is a symbolic link."""
+
+    def __init__(self, path: str, target: str) -> None:
+        super().__init__(f"{path} is a symbolic link to {target}: name the tree that has the file")
+        self.target = target
+
+
 class UnsupportedError(DrwaError):
     """There is no series for this Android release or kernel line."""
 

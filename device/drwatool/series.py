@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from drwatool import described, trees
-from drwatool.errors import ConflictError, UnsupportedError, UsageError
+from drwatool.errors import ConflictError, LinkError, UnsupportedError, UsageError
 from drwatool.git import GitError, Repository, index_locked
 from drwatool.places import Reader, holds
 from drwatool.trees import Kind, Project
@@ -177,10 +177,7 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
         # A link's blob is the path that it leads to.
         is_line = "\n" not in text
         if is_line and repository.line("ls-tree", base, "--", name).startswith("120000 "):
-            raise UsageError(
-                f"{repository.folder}/{name} is a symbolic link to {text}: name the tree that has "
-                "the file"
-            )
+            raise LinkError(f"{repository.folder}/{name}", text)
         return text
 
     if project.name == trees.KERNEL_PROJECT and read("Makefile") is None:

@@ -784,6 +784,41 @@ def test_a_link_in_place_of_a_file_is_refused(world: World) -> None:
     assert f"{path} is a symbolic link to /somewhere/tcp_output.c: name the tree" in done.err
 
 
+IGNORED = """
+[[place]]
+what = "what is built"
+file = "tests/.gitignore"
+optional = true
+end_of = ""
+text = "tcp_drwa"
+"""
+
+
+def test_a_link_in_place_of_a_test_is_left_out(world: World) -> None:
+    """What it leads to may be another's, and outside of the tree."""
+    places = world.series("kernel/series/0002-hooks/places.toml")
+    needs = 'needs = ["tests/Makefile"]\nfiles = ["net/drwa/test.c"]\n'
+    write(places, needs + places.read_text() + IGNORED)
+    write(world.series("kernel/src/net/drwa/test.c"), "test\n")
+    tests = world.top / KERNEL / "tests"
+    tests.mkdir()
+    for name, target in ("Makefile", "/all/Makefile"), (".gitignore", "../all/.gitignore"):
+        (tests / name).symlink_to(target)
+    commit(world.top / KERNEL, "Links")
+    before = world.snapshot()
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    what = "tests/.gitignore: what is built"
+    assert f"left out: {what}: it is a symbolic link to ../all/.gitignore" in applied.out
+    assert (tests / ".gitignore").readlink() == Path("../all/.gitignore")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+    refused = world.drwa("check", "--with-tests")
+    assert refused.code == 2
+    assert f"{tests}/.gitignore is a symbolic link to ../all/.gitignore: name the" in refused.err
+
+
 def test_compile_says_what_it_lacks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tools = world.top / "tools"
     tools.mkdir()
