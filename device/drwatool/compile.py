@@ -25,6 +25,10 @@ TOOLCHAINS = (
 # Qualcomm's 5.4 has a wrapper, often for Python 2, that ends a build at any warning, its own, too.
 WRAPPER, WITHOUT_WRAPPER = "gcc-wrapper.py", "DISABLE_WRAPPER"
 SAID_LINES = 12
+NO_CAUSE = re.compile(r"$|make|\d+ errors? generated")
+LACKED_HEADER = re.compile(
+    r"(?:certs|scripts|tools)/\S+ fatal error: .*(?:file not found|No such file)"
+)
 
 
 def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], None]) -> str:
@@ -128,13 +132,16 @@ def _run(command: list[str], folder: Path) -> str:
         command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        said = [line for line in said if not line.startswith("make")] or said
+        # A header that is missing is said once for each file that has it.
+        said = list(dict.fromkeys(line.strip() for line in done.stderr.splitlines()))
+        said = [line for line in said if not NO_CAUSE.match(line)] or said
         errors = [line for line in said if re.search(r"\berror\b", line)]
         others = [line for line in said if "warning:" not in line] or said
         text = "; ".join(errors[:SAID_LINES] or others[-SAID_LINES:])
         if "can't open file" in text:
             text += ": is a submodule not checked out?"
+        if LACKED_HEADER.search(text):
+            text += ": the build's own programs need that: libelf-dev, libssl-dev or libdw-dev?"
         if re.search(r"Kconfig:\d+: syntax error", text):
             text += ": does the tree's own build script set a variable? export that, too"
         raise ConflictError(f"{' '.join(command[-3:])} fails: {text}")

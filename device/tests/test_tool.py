@@ -717,6 +717,12 @@ def test_compiled_ahead_of_any_commit(
             "drivers/gpu/arm/Kconfig:26: syntax error\n",
             "syntax error: does the tree's own build script set a variable? export that, too",
         ),
+        # 6.12's reader of DWARF, of each file that includes it
+        (
+            "scripts/a/a.h:6:10: fatal error: 'dwarf.h' file not found\n1 error generated.\n" * 6,
+            "tcp_output.o fails: scripts/a/a.h:6:10: fatal error: 'dwarf.h' file not found: the "
+            "build's own programs need that: libelf-dev, libssl-dev or libdw-dev?",
+        ),
     ],
 )
 def test_compile_tells_the_cause(
