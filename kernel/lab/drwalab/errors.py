@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from drwalab.compare import ResultError
+from drwalab.extras import ExtraError
 from drwalab.guest import GuestError
 from drwalab.kernels import KernelError
 from drwalab.quicstacks import StackError
@@ -34,6 +35,7 @@ def reported() -> Iterator[None]:
         StackError,
         TraceError,
         ResultError,
+        ExtraError,
     ) as error:
         fail(str(error))
     except GuestError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drwalab import compare, errors, evidence, output
+from drwalab import compare, errors, evidence, extras, output
 from drwalab.compare import ResultError
 from drwalab.results import Result, of_idle
 
@@ -212,6 +212,7 @@ def parquet(
         output.describe({f"series.{n}": f"{t:8} {about}" for n, t, about in SERIES})
         return
     with errors.reported():
+        extras.need("pyarrow")
         import pyarrow.parquet as pq
 
         if not files:

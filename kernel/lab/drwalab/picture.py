@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drwalab import compare, errors, report
+from drwalab import compare, errors, extras, report
 from drwalab.compare import Comparison, ResultError
 from drwalab.results import Result
 from drwalab.style import SERIES_LIGHT, THEMES, Style, decade_ticks, goodput_range
@@ -52,6 +52,7 @@ RC: dict[Any, Any] = {
 
 def write_picture(results: Sequence[Result], path: Path) -> None:
     """Write the figure; the ending of the name (.svg, .png) says in which format."""
+    extras.need("matplotlib")
     import matplotlib
     from matplotlib.figure import Figure
 

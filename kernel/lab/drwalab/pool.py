@@ -40,11 +40,15 @@ Job = Callable[[threading.Event, guest.Progress], T]
 
 
 def find_kernels(specs: Sequence[RunSpec]) -> Builds:
-    """The builds that these runs need; raises KernelMissing, which names the command to run."""
+    """The builds that these runs need; raises KernelMissing, which names the command to run.
+
+    Raises StackError in the same way, where a neighbour's stack is missing.
+    """
     if any(spec.scheme.module for spec in specs):
         kernels.need("insmod", "kmod")
     if any(spec.client and spec.client.nat for spec in specs):
         kernels.need("nft", "nftables")
+    quicstacks.versions([each.kind for spec in specs for each in spec.neighbours])
     wanted = dict.fromkeys((spec.kernel, spec.flavour) for spec in specs)
     return {key: kernels.find(*key) for key in wanted}
 

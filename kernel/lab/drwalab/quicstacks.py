@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from drwalab import extras
+
 
 class StackError(Exception):
     """A stack that is not on this machine; the text says how it gets there."""
@@ -116,6 +118,7 @@ def client(number: int, load: Load, address: str) -> str:
 def version(stack: str) -> str:
     """A stack's version on this machine; raises StackError where it is missing."""
     if stack == "aioquic":
+        extras.need("aioquic")
         return importlib.metadata.version("aioquic")
     if not all(shutil.which(name, path=_GUEST_PATH) for name in ("gtlsserver", "gtlsclient")):
         raise StackError(
