@@ -2,7 +2,7 @@
 
 LAB := kernel/lab/lab
 # With Maven go the tests of the Java, too.
-LINTERS := blueprint-tools clang-format golang-go maven openjdk-17-jdk-headless
+LINTERS := blueprint-tools clang-format golang-go maven openjdk-17-jdk-headless shellcheck
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 # What netd_patches/ is built and tested with
 NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-frameworks-native-headers \
