@@ -12,7 +12,7 @@ NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-
 TESTED_WITH := aapt android-framework-res checkpolicy chromium chromium-driver clang golang-github-google-blueprint-dev kati kmod \
 	libbpf-dev libclang-rt-dev m4 ngtcp2-client ngtcp2-server secilc setools valgrind $(NETD_PACKAGES)
 
-.PHONY: help demo report e2e test test-all test-lines test-arch mutate lint kernels other-kernels packages clean
+.PHONY: help demo report e2e test test-all test-lines test-arch mutate lint kernels other-kernels ready packages source venv clean
 
 help:
 	@echo 'make demo [TRACE=FILE]  compare DRWA with its peers on a cellular link: out/demo.html'
@@ -27,16 +27,16 @@ help:
 	@echo 'make kernels            build the guest kernels that the tests boot'
 	@echo 'make clean              remove out/'
 
-demo: packages
+demo: ready
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 	@$(LAB) demo $(if $(TRACE),--trace '$(TRACE)')
 
-report: packages
+report: ready
 	@kernel/lab/packages clang kmod libbpf-dev
 	@for flavour in base drwa bpf module; do $(LAB) kernel build --kernel 6.12 --flavour $$flavour || exit; done
 	@$(LAB) evidence $(if $(TRACES),--traces '$(TRACES)') $(if $(FULL),--full)
 
-e2e: packages
+e2e: ready
 	@kernel/lab/packages clang maven openjdk-17-jdk-headless $(NETD_PACKAGES)
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 	@"$$(kernel/lab/venv)/bin/python" cts_tests/e2e/e2e
@@ -68,7 +68,7 @@ lint: packages
 	@kernel/lab/packages $(LINTERS)
 	@$(CHECK) --lint
 
-kernels: packages
+kernels: ready
 	@$(LAB) kernel build --kernel 6.12 --flavour base
 	@$(LAB) kernel build --kernel 6.12 --flavour drwa
 
@@ -79,8 +79,18 @@ other-kernels: packages
 		$(LAB) kernel build --kernel $${kernel% *} --flavour $${kernel#* } || exit; \
 	done
 
+# The kernel's source is fetched and unpacked while pip installs.
+ready: packages
+	@$(MAKE) --no-print-directory --jobs=2 source venv
+
 packages:
 	@kernel/lab/packages
+
+source:
+	@kernel/lab/source 6.12
+
+venv:
+	@kernel/lab/venv --lab >/dev/null
 
 clean:
 	rm -rf out

@@ -131,3 +131,19 @@ def test_what_cannot_be_installed_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(extras, "VENV", script)
     with pytest.raises(ExtraError, match="needed_by_none is missing"):
         extras.need("needed_by_none")
+
+
+def test_make_unpacks_while_pip_installs(tmp_path: Path) -> None:
+    """Each ends only when it has seen the other begin."""
+    scripts = {"packages": "exit 0"}
+    for name, other in (("source", "venv"), ("venv", "source")):
+        seen = f"[ ! -e {other} ] || exit 0"
+        scripts[name] = f"touch {name}; for i in $(seq 99); do {seen}; sleep 0.1; done; exit 1"
+    for name, script in scripts.items():
+        path = tmp_path / "kernel" / "lab" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    shutil.copy(KERNEL_DIR.parent / "Makefile", tmp_path)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    subprocess.run(["make", "ready"], cwd=tmp_path, env=environment, check=True)

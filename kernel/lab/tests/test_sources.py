@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,3 +72,52 @@ def test_find_source_needs_no_network(tmp_path: Path, monkeypatch: pytest.Monkey
     found = sources.find_source(line)
     assert found is not None
     assert (found.version, found.path) == ("6.12.1-1", home / "linux")
+
+
+def start_source(tmp_path: Path, apt_get: str) -> "subprocess.Popen[str]":
+    """kernel/lab/source 6.12, with an apt-get that is this script."""
+    fake = tmp_path / "bin" / "apt-get"
+    fake.parent.mkdir()
+    fake.write_text(f"#!/bin/sh\n{apt_get}\n")
+    fake.chmod(0o755)
+    environment = {
+        "PATH": f"{fake.parent}:{os.environ['PATH']}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+    script = str(sources.KERNEL_DIR / "lab" / "source")
+    # A shell lets what it starts in the background ignore SIGINT.
+    command = ["env", "--default-signal=INT", sys.executable, script, "6.12"]
+    return subprocess.Popen(
+        command, env=os.environ | environment, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_source_is_fetched_once(tmp_path: Path) -> None:
+    home = tmp_path / "cache" / "drwa" / "sources" / "6.12"
+    home.mkdir(parents=True)
+    (home / "version").write_text("6.12.1-1\n")
+    (home / "unused").write_text("\n".join(sources.UNUSED))
+    with start_source(tmp_path, "exit 1") as process:
+        said = process.communicate()[1]
+    assert said == ""
+    assert process.returncode == 0
+
+
+def test_a_source_that_is_nowhere(tmp_path: Path) -> None:
+    with start_source(tmp_path, "echo 'E: no mirror' >&2; exit 100") as process:
+        said = process.communicate()[1]
+    assert process.returncode == 1
+    assert said == "lab: downloading linux-source-6.12\nlab: E: no mirror\n"
+    assert list((tmp_path / "cache" / "drwa" / "sources").iterdir()) == []
+
+
+def test_fetching_can_be_interrupted(tmp_path: Path) -> None:
+    script = f"touch '{tmp_path}/asked'; exec sleep 60"
+    with start_source(tmp_path, script) as process:
+        while not (tmp_path / "asked").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+    assert process.returncode == 130
+    assert said == "lab: downloading linux-source-6.12\n"
+    assert list((tmp_path / "cache" / "drwa" / "sources").iterdir()) == []
