@@ -338,7 +338,7 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
         log(f"compiling {line} {flavour}: {amount}")
         image = tree / FLAVOURS[flavour].image
         image.unlink(missing_ok=True)
-        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", image.name], recipe, log)
+        _make(tree, [_jobs(), image.name], recipe, log)
         if FLAVOURS[flavour].module:
             log(f"compiling {line} {flavour}: the modules")
             _make(tree, ["modules"], recipe, log)
@@ -362,7 +362,7 @@ def built_tree(line: str, flavour: str, log: Log, *targets: str) -> tuple[Path, 
         _configure(tree, recipe)
         targets = (image, *targets)
     for target in targets:
-        _make(tree, [f"-j{len(os.sched_getaffinity(0))}", *target.split()], recipe, log)
+        _make(tree, [_jobs(), *target.split()], recipe, log)
     return tree, recipe
 
 
@@ -561,6 +561,11 @@ def _defined_options(tree: Path) -> set[str]:
         if path.is_file()
         for name in definition.findall(path.read_text(errors="replace"))
     }
+
+
+def _jobs() -> str:
+    """One more than there are CPUs: while one waits, for the disk or for its make, none idles."""
+    return f"-j{len(os.sched_getaffinity(0)) + 1}"
 
 
 def _make(tree: Path, arguments: list[str], recipe: Recipe, log: Log) -> Path:

@@ -129,6 +129,22 @@ def test_build_and_find(tree: Path) -> None:
     assert build("drwa") == ("int changed;\nint two;\n", [])
 
 
+def test_make_has_a_job_more_than_there_are_cpus(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    make = kernels._make
+
+    def note(tree: Path, arguments: list[str], recipe: Recipe, log: sources.Log) -> Path:
+        asked.append(arguments)
+        return make(tree, arguments, recipe, log)
+
+    monkeypatch.setattr(kernels, "_make", note)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5})
+    build("base")
+    assert asked[-1] == ["-j3", "linux"]
+
+
 def test_flavours_share_objects_but_not_patches(tree: Path) -> None:
     assert build("drwa")[0] == "int changed;\nint two;\n"
     assert build("base") == ("int one;\nint two;\n", ["one.o"])
