@@ -59,7 +59,10 @@ def demo(
         typer.Option(metavar="FILE.html", help="The page; the results go beside it, as .json."),
     ] = Path("out/demo.html"),
 ) -> None:
-    """Compare stock, Android's static limit, DRWA and BBR on a cellular link, as a page."""
+    """Compare stock, Android's static limit, DRWA and BBR on a cellular link, as a page.
+
+    Runs stay in the cache; what decides about one of them and is new runs it again.
+    """
     with errors.reported():
         report.make_folder(out)
         if trace is None:
@@ -67,7 +70,7 @@ def demo(
             link = f"a generated LTE-like link (seed {seed})"
         else:
             link = f"the recorded link {trace.name}"
-        runs = pool.run_specs(specs(trace, duration, seed, drwa_lambda))
+        runs = pool.run_specs(specs(trace, duration, seed, drwa_lambda), reuse=True)
         output.write_whole(out.with_suffix(".json"), results.dump(runs))
         report.write_html(runs, out, TITLE, INTRO.format(link=link))
     output.print_table(runs)

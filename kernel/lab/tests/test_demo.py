@@ -19,7 +19,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
     """What the demo asks the pool for, which here answers with made-up results."""
     seen: list[RunSpec] = []
 
-    def run_specs(specs: Sequence[RunSpec]) -> list[dict[str, Any]]:
+    def run_specs(specs: Sequence[RunSpec], reuse: bool) -> list[dict[str, Any]]:
+        assert reuse
         seen.extend(specs)
         return demo_runs(10)
 
@@ -57,21 +58,25 @@ def test_schemes_on_the_generated_link(asked: list[RunSpec], tmp_path: Path) -> 
     assert str(out) in done.output
 
 
-def test_real_runs_repeat(tmp_path: Path) -> None:
-    """The same command twice: the same page and the same results, byte for byte."""
+def test_real_runs_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same command twice: the same page and the same results, byte for byte.
+
+    As they are run afresh, and as they are kept.
+    """
     link = tmp_path / "link.down"
     ltelink.write_trace(link, 1, 2)
     try:
         pool.find_kernels(demo.specs(link, "2s", 1, None))
     except KernelMissing as e:
         pytest.skip(str(e))
-    outs = [tmp_path / "a" / "demo.html", tmp_path / "b" / "demo.html"]
-    for out in outs:
+    outs = [tmp_path / name / "demo.html" for name in ("a", "b", "c")]
+    for out, kept in zip(outs, ("one", "two", "two"), strict=True):
+        monkeypatch.setattr(pool, "results_dir", lambda kept=kept: tmp_path / kept)
         done = run_demo("--out", str(out), "--duration", "3s")
         assert done.exit_code == 0, done.output
     for ending in (".html", ".json"):
-        first, second = (out.with_suffix(ending).read_bytes() for out in outs)
-        assert first == second
+        first, second, third = (out.with_suffix(ending).read_bytes() for out in outs)
+        assert first == second == third
 
 
 def test_lambda_concerns_the_drwa_run(asked: list[RunSpec], tmp_path: Path) -> None:
