@@ -439,7 +439,7 @@ def _modem_label(config: dict[str, Any]) -> str:
 
 def _uploads_label(config: dict[str, Any]) -> str:
     count = config.get("uploads", 1)
-    kind = UPLOADS_OVER.get(config.get("upload_kind"), "")
+    kind = UPLOADS_OVER.get(str(config.get("upload_kind")), "")
     label = f"an own upload{kind}" if count == 1 else f"{count} own uploads{kind}"
     if config.get("upload_lie_ms"):
         label += f" whose server's clock lies by {config['upload_lie_ms']} ms"

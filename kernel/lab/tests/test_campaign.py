@@ -142,9 +142,9 @@ def test_another_form_of_the_law() -> None:
         campaign.Cause(["b02-constant"], "another", "Never.", "nothing."),
         campaign.Cause(["b02-constant"], "^a link$", "Rounds.", "`a command`."),
     ]
-    law = "6.1.9, patches 0123456789ab"
-    text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known, kernels=[law])
-    assert f"Kernel: {law}, where `drwa` runs. Repeat it" in text
+    kernel = "6.1.9, patches 0123456789ab"
+    text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known, kernels=[kernel])
+    assert f"Kernel: {kernel}, where `drwa` runs. Repeat it" in text
     assert "2 of 8 runs" in text
     assert "2 more are no further from it" in text
     links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]
