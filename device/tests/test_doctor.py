@@ -505,6 +505,8 @@ def test_a_real_kernel(world: World, tmp_path: Path, flavour: str) -> None:
     adb.write_text(IN_GUEST.format(python=sys.executable, lab=lab, flavour=flavour))
     adb.chmod(0o755)
     done = world.run("doctor", "--adb", str(adb), "--json")
+    # Without that, the guest did not answer in time, and the report says so.
+    assert "findings" in done.report, done.report
     what = done.report["findings"][0]["what"]
     if flavour == "drwa":
         assert (done.code, what.split("; ")[1]) == (0, "on: phone 150")

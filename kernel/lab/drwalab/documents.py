@@ -269,8 +269,9 @@ def of_today(name: str) -> str | None:
 
 
 def _oem() -> Iterator[tuple[str, int]]:
-    for name in ("campaign-drwa-tc", "campaign-drwa-module"):
-        yield f"[{_alike(name)}](../../kernel/lab/results/{name}.md)", 0
+    for name, rows in (("campaign-drwa-tc", True), ("campaign-drwa-module", False)):
+        link = f"[{_alike(name)}](../../kernel/lab/results/{name}.md)"
+        yield f"{link}, {_rows(name)}" if rows else link, 0
 
 
 def _module() -> Iterator[tuple[str, int]]:
@@ -282,7 +283,23 @@ def _module() -> Iterator[tuple[str, int]]:
 
 
 def _bpf() -> Iterator[tuple[str, int]]:
-    yield f"{_alike('campaign-drwa-tc')} runs are within", 0
+    name = "campaign-drwa-tc"
+    yield f"{_rows(name).capitalize()} are [recorded](../lab/results/{name}.md)", 0
+    (traces,) = (row for row in table(name) if row["Case"] == "b01-traces")
+    apart = table(name, 1)
+    causes = [row["Cause"] for row in apart]
+    unknown = [float(row["p95 RTT"]) for row in apart if row["Cause"] == "unknown"]
+    yield (
+        f"{traces['Goodput, geometric mean']} of the series' goodput at "
+        f"{traces['p95 RTT, geometric mean']} of its p95 RTT",
+        0,
+    )
+    yield (
+        f"{_alike(name)} runs are within 1 % and 5 %, {causes.count('as itself')} more within the "
+        f"series' own spread, and {causes.count('in the mean')} in the mean; {len(unknown)} have "
+        f"no cause that is known, at {span(unknown, 2)} of the series' p95 RTT",
+        0,
+    )
 
 
 def _lab() -> Iterator[tuple[str, int]]:
@@ -325,6 +342,7 @@ def _results() -> Iterator[tuple[str, int]]:
         answer = of_today(name)
         text = f"| {value} | {start}"
         yield (f"{text} {answer} |" if answer else text), 0
+    yield f"the kernel patches: {_rows('campaign-drwa-tc')} of the campaign", 0
     for path in sorted(RESULTS.iterdir()):
         if path.name not in values and (answer := of_today(path.name)):
             start = f"| [{path.name}](../results/{path.name}) | {answer} |"
@@ -335,6 +353,16 @@ def _alike(name: str) -> str:
     found = re.search(r"(\d+ of \d+) runs", (RESULTS / f"{name}.md").read_text())
     assert found
     return found[1]
+
+
+def _rows(name: str) -> str:
+    """Of the campaign, those that a form's record has."""
+    found = re.search(r"campaign's rows ([\d, ]+) have", (RESULTS / f"{name}.md").read_text())
+    if not found:
+        return "all rows"
+    rows = [int(row) for row in found[1].split(", ")]
+    whole = rows == list(range(rows[0], rows[-1] + 1))
+    return f"rows {rows[0]} to {rows[-1]}" if whole else f"rows {found[1]}"
 
 
 def _uplink() -> Iterator[tuple[str, int]]:

@@ -287,6 +287,12 @@ def need(program: str, package: str) -> None:
         raise KernelMissing(f"{program} is not installed: run kernel/lab/packages {package}")
 
 
+def need_of_machines(program: str) -> None:
+    """Raises KernelError without a program that builds or is an emulated machine."""
+    if shutil.which(program) is None:
+        raise KernelError(f"{program} is not installed: make test-arch installs it")
+
+
 def _home(recipe: Recipe) -> Path:
     return cache_dir() / "kernels" / f"{recipe.line}-{recipe.flavour}-{recipe.key}"
 
@@ -324,8 +330,8 @@ def build(line: str, flavour: str, log: Log) -> Kernel:
     if kernel is not None:
         return kernel
     checked = FLAVOURS[flavour].patched and FLAVOURS[flavour].arch != "um"
-    if checked and not shutil.which("sparse"):
-        raise KernelError("sparse is not installed: make test-arch installs it")
+    if checked:
+        need_of_machines("sparse")
     apart = "" if flavour in GUESTS else f"-{flavour}"
     with tree_lock(f"{line}{apart}", log):
         kernel = _find(recipe)

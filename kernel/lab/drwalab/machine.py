@@ -181,22 +181,15 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
 
 
 def _run(command: Sequence[str]) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise KernelError(f"{command[0]} is not installed: make test-arch installs it") from None
+    kernels.need_of_machines(command[0])
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise KernelError(f"{command[0]} failed:\n{done.stderr.strip()}")
 
 
-def _need(qemu: str) -> None:
-    if not shutil.which(qemu):
-        raise KernelError(f"{qemu} is not installed: make test-arch installs it")
-
-
 def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
     """Boots the machine; its console. Raises GuestError unless judge() is content."""
-    _need(MACHINES[name].qemu)
+    kernels.need_of_machines(MACHINES[name].qemu)
     if name in FLAVOURS:
         kernel, cross = kernels.build(line, name, progress).path, FLAVOURS[name].cross
     else:
@@ -208,7 +201,7 @@ def run_image(image: Path, architecture: str, seconds: int, progress: kernels.Pr
     """The same of a kernel that somebody else built, with all that it needs in it."""
     if not image.is_file():
         raise KernelError(f"{image} is no file")
-    _need(IMAGES[architecture].qemu)
+    kernels.need_of_machines(IMAGES[architecture].qemu)
     with tempfile.TemporaryDirectory() as name:
         # Of modules, those in the kernel's folder are loaded: here, none.
         kernel = Path(shutil.copy(image, name))

@@ -19,7 +19,6 @@
 #include "DrwaModem.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,7 +34,6 @@
 namespace android {
 namespace net {
 
-using base::Error;
 using base::ParseUint;
 using base::ReadFileToString;
 using base::Result;
@@ -107,19 +105,15 @@ Result<DrwaModemState> DrwaModem::read(const std::vector<DrwaLink>& links,
     state.flowInd = hasTracepoint("dfc_flow_ind");
     state.adjustGrant = hasTracepoint("dfc_adjust_grant");
     readSymbols(&state);
-    std::vector<std::string> names = ifNames;
-    for (const DrwaLink& link : links) {
-        if (ifNames.empty() && !link.loopback) names.push_back(link.ifName);
-    }
-    for (const std::string& ifName : names) {
-        const auto link = std::find_if(links.begin(), links.end(),
-                                       [&](const DrwaLink& one) { return one.ifName == ifName; });
-        if (link == links.end()) return Error(ENODEV) << ifName;
+    auto chosen = chooseLinks(links, ifNames);
+    if (!chosen.ok()) return chosen.error();
+    for (const DrwaLink& link : *chosen) {
         const auto lower = std::find_if(links.begin(), links.end(), [&](const DrwaLink& one) {
-            return one.index == link->lower;
+            return one.index == link.lower;
         });
-        state.interfaces.push_back({ifName, link->txQueues, link->mux,
-                                    lower == links.end() ? "" : lower->ifName, readBql(ifName)});
+        state.interfaces.push_back({link.ifName, link.txQueues, link.mux,
+                                    lower == links.end() ? "" : lower->ifName,
+                                    readBql(link.ifName)});
     }
     return state;
 }

@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include <android-base/parseint.h>
 #include <android-base/stringprintf.h>
@@ -143,6 +144,22 @@ bool isGone(int error) {
 
 }  // namespace
 
+Result<std::vector<DrwaLink>> chooseLinks(const std::vector<DrwaLink>& links,
+                                          const std::vector<std::string>& ifNames) {
+    std::vector<DrwaLink> chosen;
+    if (ifNames.empty()) {
+        std::copy_if(links.begin(), links.end(), std::back_inserter(chosen),
+                     [](const DrwaLink& link) { return !link.loopback; });
+    }
+    for (const std::string& ifName : ifNames) {
+        const auto found = std::find_if(links.begin(), links.end(),
+                                        [&](const DrwaLink& one) { return one.ifName == ifName; });
+        if (found == links.end()) return Error(ENODEV) << ifName;
+        chosen.push_back(*found);
+    }
+    return chosen;
+}
+
 DrwaUplink::DrwaUplink(AskFn ask) : mAsk(std::move(ask)) {}
 
 Result<void> DrwaUplink::reset() {
@@ -216,20 +233,15 @@ Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
         const std::vector<std::string>& ifNames) const {
     auto links = getLinks();
     if (!links.ok()) return links.error();
+    auto chosen = chooseLinks(*links, ifNames);
+    if (!chosen.ok()) return chosen.error();
     auto qdiscs = readQdiscs();
     if (!qdiscs.ok()) return qdiscs.error();
-    std::vector<std::string> names = ifNames;
-    for (const DrwaLink& link : *links) {
-        if (ifNames.empty() && !link.loopback) names.push_back(link.ifName);
-    }
     std::vector<DrwaUplinkState> states;
-    for (const std::string& ifName : names) {
-        const auto link = std::find_if(links->begin(), links->end(),
-                                       [&](const DrwaLink& one) { return one.ifName == ifName; });
-        if (link == links->end()) return Error(ENODEV) << ifName;
-        const Tree tree = treeOf(link->index, *qdiscs);
+    for (const DrwaLink& link : *chosen) {
+        const Tree tree = treeOf(link.index, *qdiscs);
         DrwaUplinkState state;
-        state.ifName = ifName;
+        state.ifName = link.ifName;
         if (tree.root) {
             state.root = tree.root->kind;
             state.handle = tree.root->handle;

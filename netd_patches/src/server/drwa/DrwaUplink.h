@@ -76,6 +76,10 @@ struct DrwaLink {
     int lower = 0;
 };
 
+// Those of |links| with these names; without any, all but the loopback. ENODEV: one is not there.
+base::Result<std::vector<DrwaLink>> chooseLinks(const std::vector<DrwaLink>& links,
+                                                const std::vector<std::string>& ifNames);
+
 // The qdiscs of an interface.
 struct DrwaUplinkState {
     std::string ifName;
