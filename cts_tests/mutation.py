@@ -165,6 +165,7 @@ SUITES = {
         _pytest("kernel/tests/test_core.py", "kernel/tests/test_recovery.py"),
         build=[sys.executable, "-c", _LAW],
     ),
+    "law-model": Suite(_pytest("kernel/tests/test_model.py")),
     "cost": Suite(_pytest("kernel/tests/test_cost.py")),
     "gate": Suite(
         _pytest("kernel/tests/test_up.py", "kernel/tests/test_kunit_suites.py", "-k", "not ipv4")

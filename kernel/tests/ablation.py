@@ -121,12 +121,20 @@ MECHANISMS: dict[str, Edits] = {
         ("READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "d->rate"),
     ),
     "but not within dev": (("d->rate + d->dev < d->good / 2", "d->rate < d->good / 2"),),
-    "the RTT's growth makes a round full": (
+    "the queue's growth makes a round full": (
         (
-            "r->used ||\n		  (r->alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us))",
+            "r->used ||\n		  (r->alone && d->path_us + r->q_us > last_rtt_us + "
+            "quarter(r->elapsed_us))",
             "r->used",
         ),
     ),
+    "and a pause's growth does not": (
+        (
+            "d->path_us + r->q_us > last_rtt_us + quarter",
+            "d->rtt_us > last_rtt_us + quarter",
+        ),
+    ),
+    "a pause is no path": (("r->used || path_us < d->path_us", "r->used || path_us"),),
     "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (

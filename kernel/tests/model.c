@@ -70,6 +70,13 @@ struct event_config {
 	s64 base_rtt_us;	/* of all connections; 0: as it was */
 };
 
+/* The server has more to send, unasked. */
+struct push_config {
+	s64 at_us;
+	s64 bytes;
+	int32_t flow;
+};
+
 /* One word of a server that lies: data, and a sample of any RTT and delay. */
 struct forgery {
 	s64 at_us;
@@ -735,7 +742,7 @@ static void fetched(struct model *m, u32 which)
 		return;
 	f->asked_us = m->now_us + f->c.think_us;
 	at(m, (struct event){ .at_us = f->asked_us + f->c.base_rtt_us / 2, .what = AT_REQUEST,
-			      .flow = which });
+			      .flow = which, .number = f->c.bytes });
 }
 
 static void phone_takes(struct model *m, const struct event *e)
@@ -894,7 +901,7 @@ static void happens(struct model *m, const struct event *e, const struct event_c
 		}
 		break;
 	case AT_REQUEST:
-		f->limit += (f->c.bytes + MSS - 1) / MSS;
+		f->limit += (e->number + MSS - 1) / MSS;
 		send_more(m, e->flow);
 		break;
 	case AT_FORGERY:
@@ -908,7 +915,8 @@ int model_run(s64 end_us, s64 warm_us, s64 rate_bps, const u32 *opportunities, s
 	      s64 buffer_bytes, s64 probe_every_us, s64 probe_rtt_us, double *probe_sent_s,
 	      double *probe_rtt_s, const struct flow_config *configs,
 	      struct flow_result *results, u32 flow_count, const struct event_config *changes,
-	      u32 change_count, const struct forgery *forgeries, u32 forgery_count)
+	      u32 change_count, const struct forgery *forgeries, u32 forgery_count,
+	      const struct push_config *pushes, u32 push_count)
 {
 	struct model m = {
 		.rate_bps = rate_bps, .opportunities = opportunities, .count = count,
@@ -942,6 +950,9 @@ int model_run(s64 end_us, s64 warm_us, s64 rate_bps, const u32 *opportunities, s
 	for (i = 0; i < forgery_count; i++)
 		at(&m, (struct event){ .at_us = forgeries[i].at_us, .what = AT_FORGERY,
 				       .flow = forgeries[i].flow, .number = i });
+	for (i = 0; i < push_count; i++)
+		at(&m, (struct event){ .at_us = pushes[i].at_us, .what = AT_REQUEST,
+				       .flow = pushes[i].flow, .number = pushes[i].bytes });
 	if (probe_every_us)
 		at(&m, (struct event){ .what = AT_PROBE });
 	while (m.events) {

@@ -61,6 +61,14 @@ class _Forgery(ctypes.Structure):
     ]
 
 
+class _Push(ctypes.Structure):
+    _fields_ = [
+        ("at_us", ctypes.c_int64),
+        ("bytes", ctypes.c_int64),
+        ("flow", ctypes.c_int32),
+    ]
+
+
 class _Result(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("bytes", "done_us", "fetched_us", "lost")]
 
@@ -144,6 +152,15 @@ class Forgery:
 
 
 @dataclass(frozen=True)
+class Push:
+    """More to send for a flow that has a size, which the server was not asked for."""
+
+    at_s: float
+    size_bytes: int
+    flow: int = 0
+
+
+@dataclass(frozen=True)
 class Link:
     """A queue before a rate in Mb/s, or before opportunities in ms for one packet each."""
 
@@ -217,6 +234,7 @@ def run(
     probe_rtt_s: float = 0.0,
     forgeries: Sequence[Forgery] = (),
     edits: Edits = (),
+    pushes: Sequence[Push] = (),
 ) -> Outcome:
     """Runs the link; goodput counts from warm_s on."""
     native = library(edits)
@@ -232,6 +250,9 @@ def run(
             _Forgery(us(f.at_s), f.flow, f.packets, f.rtt_us, f.owd_us % (1 << 32), f.reset)
             for f in forgeries
         ]
+    )
+    more = (_Push * max(1, len(pushes)))(
+        *[_Push(us(p.at_s), p.size_bytes, p.flow) for p in pushes]
     )
     times = link.opportunities_ms
     if times is None:
@@ -255,6 +276,8 @@ def run(
         ctypes.c_uint32(len(link.changes)),
         words,
         ctypes.c_uint32(len(forgeries)),
+        more,
+        ctypes.c_uint32(len(pushes)),
     )
     sent, rtt = sent[:count], rtt[:count]
     rtt[rtt == 0] = np.nan

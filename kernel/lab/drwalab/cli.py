@@ -96,7 +96,7 @@ RUN_GROUPS = {
     "What to compare": "scheme kernel lambda_ limits unpatched",
     "The link": "rate trace base_rtt buffer aqm loss reorder duplicate promotion drx event second "
     "ipv6",
-    "What comes down": "flows flow_gap reader duration cc shape initcwnd object_ keep_alive "
+    "What comes down": "flows flow_gap reader duration cc shape initcwnd object_ keep_alive push "
     "arrival think neighbour accepted",
     "What goes up, and the modem": "upload uploads upload_kind upload_cc upload_lie uplink_rate "
     "uplink_trace uplink_buffer uplink_scheme uplink_target uplink_loss firmware grant "
@@ -301,6 +301,13 @@ def run(
     ] = None,
     keep_alive: Annotated[
         bool, typer.Option("--keep-alive", help="Fetch all objects on one connection.")
+    ] = False,
+    push: Annotated[
+        bool,
+        typer.Option(
+            "--push",
+            help="The server sends all objects but the first unasked. With --keep-alive.",
+        ),
     ] = False,
     arrival: Annotated[
         str | None,
@@ -645,6 +652,7 @@ def run(
         "event": event,
         "object": object_,
         "keep-alive": keep_alive,
+        "push": push,
         "arrival": arrival,
         "think": think,
         "probe-interval": probe_interval,

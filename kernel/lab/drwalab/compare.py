@@ -65,6 +65,7 @@ LINK_KEYS = (
     "events",
     "objects",
     "keep_alive",
+    "push",
     "arrival",
     "think_s",
     "probe_interval_ms",
@@ -392,6 +393,7 @@ def link_label(result: Result) -> str:
     if c.get("objects"):
         sizes = " ".join(units.show_bytes(size) for size in c["objects"])
         when = " on one connection" if c.get("keep_alive") else ""
+        when += ", unasked" if c.get("push") else ""
         if c.get("arrival") == "poisson":
             when = f", Poisson, {c['think_s']:g} s apart in the mean"
         parts.append(f"objects of {sizes}{when}")

@@ -409,6 +409,7 @@ def agent_spec(spec: RunSpec) -> str:
         "mptcp": spec.sockets.mptcp,
         "accepted": spec.sockets.accepted,
         "keep_alive": spec.keep_alive,
+        "push": spec.push,
         "ipv6": spec.ipv6,
         "pcap": spec.pcap_dir is not None,
         "opaque_probes": spec.probe_kind == "opaque",

@@ -218,6 +218,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "probe_kind": spec.probe_kind,
         "objects": list(spec.object_bytes),
         "keep_alive": spec.keep_alive,
+        "push": spec.push,
         "arrival": spec.arrival,
         "think_s": spec.think_us / 1e6,
         "probe_interval_ms": spec.probe_us / 1e3,

@@ -329,6 +329,7 @@ class RunSpec:
     downlink_ack_thin: int
     object_bytes: tuple[int, ...]
     keep_alive: bool
+    push: bool
     arrival: str
     think_us: int
     probe_us: int
@@ -407,6 +408,7 @@ class RunSpec:
             probe_kind=DEFAULTS["probe-kind"],
             object_bytes=(),
             keep_alive=False,
+            push=False,
             arrival=DEFAULTS["arrival"],
             think_us=units.parse_time_us(DEFAULTS["think"]),
             events=tuple(event for event in self.events if event.what not in _LOAD_EVENTS),
@@ -511,6 +513,7 @@ class RunSpec:
             "--tso": self.tso,
             "--upload-tso": self.upload_tso,
             "--keep-alive": self.keep_alive,
+            "--push": self.push,
             "--upload": self.uploads > 0,
             "--ipv6": self.ipv6,
             "--unpatched": self.flavour == "base",
@@ -622,6 +625,7 @@ def parse(scheme: str, given: Mapping[str, Any]) -> RunSpec:
         else 0,
         object_bytes=_objects(options.get("object") or []),
         keep_alive=bool(options.get("keep-alive")),
+        push=bool(options.get("push")),
         arrival=options.choice("arrival", ARRIVALS),
         think_us=options.parse("think", units.parse_time_us),
         probe_us=options.positive("probe-interval", units.parse_time_us),
@@ -952,6 +956,8 @@ def _check(spec: RunSpec) -> None:
         raise SpecError(f"--flow-gap: the last of {spec.flows} flows would not start in the run")
     if spec.keep_alive and not spec.object_bytes:
         raise SpecError("--keep-alive: needs --object")
+    if spec.push and not spec.keep_alive:
+        raise SpecError("--push: needs --keep-alive")
     if spec.arrival == "poisson":
         _check_poisson(spec)
     if spec.scheme.uses_drwa and spec.flavour == "base":

@@ -909,6 +909,13 @@ TARGETS = (
     Target("33", "b33-lan", "goodput of stock's on the client", clients_goodput, 0.97),
     Target("34", "b34-beside", "p95 RTT of one download's", of_phones(p95), at_most=1.15),
     Target("34", "b34-beside", "Jain's index of phone and client", beside_client, 0.95),
+    Target(
+        "35",
+        "b35-push",
+        "fetch time of that with fq_codel",
+        completion_of("fq_codel"),
+        at_most=1.1,
+    ),
 )
 
 # Rows that no run of the lab can show.

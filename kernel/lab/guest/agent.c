@@ -299,7 +299,7 @@ static struct {
 	struct transfer upload[MAX_UPLOADS];
 	int uploads;
 	bool quic_uploads, short_uploads, lying_uploads;
-	bool ipv6, keep_alive, pcap, trace, fastopen, mptcp, accepted;
+	bool ipv6, keep_alive, push, pcap, trace, fastopen, mptcp, accepted;
 	bool client, client_half;	/* of the phone's hotspot, which downloads end on */
 	bool on_demand;		/* downloads start with events */
 } spec = {
@@ -319,7 +319,8 @@ static int64_t timer_us = -1;	/* what it is set to, until it has expired */
 static int64_t t0_us;
 static struct conn readers[MAX_FLOWS], senders[MAX_FLOWS];
 static struct conn probe;
-static struct conn *kept_alive;
+/* Its two ends; what the server sends unasked goes out of the second. */
+static struct conn *kept_alive, *serves;
 static int next_flow, next_event, next_size, next_request, unfinished;
 static int64_t next_probe_us, next_sample_us, next_object_us;
 static int64_t last_load_us;
@@ -648,6 +649,8 @@ static void serve_object(struct conn *c)
 		n = recv(c->fd, c->request + c->request_len,
 			 sizeof(c->request) - c->request_len, 0);
 		if (n == 0) {
+			if (serves == c)
+				serves = NULL;
 			close(c->fd);
 			free(c);
 			return;
@@ -661,6 +664,7 @@ static void serve_object(struct conn *c)
 			memcpy(&be, c->request, sizeof(be));
 			c->left = be64toh(be);
 			c->request_len = 0;
+			serves = c;
 		}
 	}
 }
@@ -679,11 +683,16 @@ static void ask_object(struct conn *c)
 		c->asked = true;
 }
 
-static void ask_for(struct conn *c, uint64_t size, int64_t now)
+static void expect_object(struct conn *c, uint64_t size, int64_t now)
 {
 	c->size = size;
 	c->left = size;
 	c->began_us = now;
+}
+
+static void ask_for(struct conn *c, uint64_t size, int64_t now)
+{
+	expect_object(c, size, now);
 	c->asked = false;
 	if (c->fd)
 		ask_object(c);
@@ -697,8 +706,15 @@ static void fetch_object(uint64_t size, int64_t now)
 	if (!c)
 		c = calloc(1, sizeof(*c));
 	kept_alive = NULL;
-	ask_for(c, size, now);
 	unfinished++;
+	if (spec.push && c->fd) {
+		/* Its first segment answers an ACK of long ago. */
+		expect_object(c, size, now);
+		serves->left = size;
+		serve_object(serves);
+		return;
+	}
+	ask_for(c, size, now);
 	if (!c->fd)
 		connect_to(c, OBJECT_CLIENT, PORT_OBJECT, EPOLLIN | EPOLLOUT | EPOLLET);
 }
@@ -2129,6 +2145,8 @@ static void parse_spec(const char *path)
 			spec.think_us = atoll(value);
 		else if (!strcmp(line, "keep_alive"))
 			spec.keep_alive = true;
+		else if (!strcmp(line, "push"))
+			spec.push = true;
 		else if (!strcmp(line, "uploads"))
 			parse_uploads(value);
 		else if (!strcmp(line, "ipv6"))

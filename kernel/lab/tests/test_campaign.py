@@ -289,7 +289,7 @@ def test_every_target_has_runs_of_its_players() -> None:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
         law = targets.INTERFACE if target.row in CLIENT_ROWS else "drwa"
         assert {("stock", "cubic", None), (law, "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 35)}
+    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 36)}
     # A target is known by its row, its name and its bound.
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
@@ -528,6 +528,7 @@ PLAYERS = {
     "paper-lte": (20.0, 480.0, 800.0, 800.0),
     "bbr": (16.0, 120.0, 125.0, 1000.0),
     "codel": (40.0, 96.0, 200.0, 640.0),
+    "fq_codel": (41.0, 97.0, 160.0, 650.0),
     "android-13plus": (5.0, 600.0, 900.0, 320.0),
     "drwa, limits android-lte": (9.0, 70.0, 110.0, 410.0),
     "drwa-tc": (11.0, 75.0, 120.0, 420.0),
@@ -585,6 +586,7 @@ WANTED = {
     "goodput of stock's, ±500 ppm": OF_STOCK,
     "goodput of stock's, steps, ticks, pauses, none": OF_STOCK,
     "fetch time of that without the liar": 100 / 80,
+    "fetch time of that with fq_codel": 100 / 160,
     "goodput of that without the liar": 10 / 9,
     "back below 2 base RTTs, s after": 0.0,
     "p95 RTT of stock's": 60 / 400,
@@ -658,7 +660,7 @@ def of_player(who: str, **config: Any) -> Result:
     if who in ("android-lte", "paper-lte", "android-13plus"):
         r["scheme"] = who
     r["cc"] = "bbr" if who == "bbr" else "cubic"
-    r["aqm"] = "codel" if who == "codel" else None
+    r["aqm"] = who if who in spec.AQMS else None
     r["rtt_ms"] |= {"base": BASE_MS, "p50": SETTLED_MS}
     r["rtt_ms"]["mean"] = {"drwa": 70.0, "drwa, limits android-lte": 80.0}.get(who, 140.0)
     r["rtt_ms"]["idle"]["p95"] = IDLE_MS

@@ -207,12 +207,16 @@ def test_static_limits_bound_the_window(run: Run) -> None:
     assert max(stock["series"]["rwnd_bytes"]) > 200_000
 
 
+# How large an object the agent wants, as 64 bits
+REQUEST_BYTES = 8
+
+
 def test_objects_and_keep_alive(lab: Lab, tmp_path: Path) -> None:
     words = "run --scheme stock --rate 10mbit --base-rtt 40ms --duration 4s --flows 0 --think 500ms"
     words += " --object 10kB --object 60kB"
     needs_kernels([spec.parse("stock", SHORT)])
-    connections = {}
-    for flag in ("", " --keep-alive"):
+    connections, requests = {}, {}
+    for flag in ("", " --keep-alive", " --keep-alive --push"):
         done = lab(words + flag + f" --json - --pcap {tmp_path}")
         result = json.loads(done.out)
         objects = result["objects"]
@@ -224,7 +228,10 @@ def test_objects_and_keep_alive(lab: Lab, tmp_path: Path) -> None:
         segments = [f.data.data for f in frames if isinstance(f.data.data, dpkt.tcp.TCP)]
         syn_ack = dpkt.tcp.TH_SYN | dpkt.tcp.TH_ACK
         connections[flag] = sum(s.flags & syn_ack == dpkt.tcp.TH_SYN for s in segments)
-    assert connections == {"": objects["count"], " --keep-alive": 1}
+        requests[flag] = sum(len(s.data) == REQUEST_BYTES for s in segments)
+    asked = objects["count"]
+    assert connections == {"": asked, " --keep-alive": 1, " --keep-alive --push": 1}
+    assert requests == {"": asked, " --keep-alive": asked, " --keep-alive --push": 1}
 
 
 def test_upload_shares_nothing_but_the_path(run: Run) -> None:

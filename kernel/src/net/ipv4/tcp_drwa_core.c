@@ -35,7 +35,9 @@
  *	q    = least OWD of the round - base	base = least OWD without a queue
  *	path = least RTT of the round - q	(so the queue on the way up is in it)
  *
- * q is the standing queue: the luckiest segment met it, too. Without timestamps the RTT
+ * q is the standing queue: the luckiest segment met it, too. What a sender sends after a
+ * pause answers an ACK from before it: the pause is in such an RTT, and not in the OWD. So
+ * path rises only in a round whose sender used the window. Without timestamps the RTT
  * stands in for the OWD. Then there is no cap while the phone sends more than 1/64 of
  * what it receives, for that queue is in the RTT, too; and START after that. Timestamps
  * that are no clock of milliseconds, or of microseconds, show when q exceeds the RTT, or
@@ -52,19 +54,21 @@
  * two of a sender's doublings may fall into one, and does not fall. A queue shows when q
  * exceeds the target, or 4 ms, by more than a silence: that delays what comes after it, too
  * (beside others that bring more than 1/16, silences say nothing). The formula rules at
- * once. A round that brings more than twice the window was offered before this law ruled,
- * and a queue stands: the window is four segments until that is used up.
+ * once. Where lambda is set in mid-download, a round brings more than twice the window: the
+ * kernel offered that before, and it stands in the queue. The window is four segments until
+ * it has come.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
  * round, and not in the one after DRAIN. Full: the sender used half of the window, and
- * did not pause; or others bring no more than 1/16, and since the last round the RTT grew
- * by a quarter of this round's length. Then the link became slower, and the rest of the
+ * did not pause; or others bring no more than 1/16, and path + q exceeds the last round's
+ * RTT by a quarter of this round's length. Then the link became slower, and the rest of the
  * window is in its queue. Rounds that are not full leave rate, dev and silence as they
  * are, unless more came: an idle sender says nothing of the link.
  *
  * DRAIN: the window is rate * max(path, silence), less 1/16 if that is a segment, for two
- * rounds. Those that still bring what was offered before do not count. The queue goes, and
- * what delay stays is the path's. In order:
+ * rounds. A round that brings more than that has what was offered before, and does not
+ * count; one that brings less does. The queue goes, and the delay that stays is the
+ * path's. In order:
  *   - It is 2 ms or more below base: the path is shorter. Repeat the round with 3/4 of
  *     that window, until the delay falls no further.
  *   - It is up to 4 ms above: base follows.
@@ -75,8 +79,8 @@
  *   - Some of it goes: the rest is queue, and base stays.
  * DRAIN comes sooner, when the clock passes a second, if q exceeds the target after a full
  * round, no rival is known, and others bring a quarter, or rate + dev is less than half of
- * what the rate was before the queue. A path that became far longer looks like a queue:
- * the window is too small for it, so the rate falls with the window, and that again.
+ * what the rate was before the queue. A path that became far longer looks like a queue,
+ * too: its window is too small, so the rate falls, and the window after it, round by round.
  *
  * Others are what the queue's interfaces received beyond our connections' bytes, counted
  * once in a second and four RTTs. What comes for other hosts is not seen.
@@ -87,8 +91,9 @@
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
- *   - the target, the least of those in HOLD, else the longest path takes all; but it
- *     lowers nobody's below 8 ms, or jitter would pass for a queue;
+ *   - the target: the least of those in HOLD that used their windows within a second. With
+ *     targets of their own, the longest path would have the most in the queue, and so take
+ *     all. It lowers nobody's below 8 ms, or jitter would pass for a queue;
  *   - the moment of DRAIN, because one alone would see the others' queue and take
  *     it for the path; who is in START keeps its window and watches;
  *   - their bytes, so that all received less ours is what nobody governs;
@@ -515,7 +520,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 /* What the round's samples and bytes tell of the queue and of the link */
 static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
-	u32 last_rtt_us = d->rtt_us, silence_us = 0;
+	u32 last_rtt_us = d->rtt_us, silence_us = 0, path_us;
 	bool learned;
 
 	d->rtt_us = d->least_us;
@@ -524,14 +529,17 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 	    (u64)r->bytes * d->rtt_us <= (u64)(d->wnd + 2 * r->mss) * r->elapsed_us)
 		delay_drained(d, l, r->now_us);
 	r->q_us = delay_queue(d, r->now_us, last_rtt_us);
-	d->path_us = r->q_us < d->rtt_us ? d->rtt_us - r->q_us : 1;
+	path_us = r->q_us < d->rtt_us ? d->rtt_us - r->q_us : 1;
 	/* A round with a pause in it, which no radio makes, says nothing of the rate. */
 	r->used = r->bytes >= d->wnd / 2 &&
 		  quarter(r->elapsed_us) <= max(max(d->rtt_us, last_rtt_us),
 						DRWA_SILENCE_MAX_US / 2);
 	/* Behind a link that became far slower, the window is still on its way. */
 	r->full = r->used ||
-		  (r->alone && d->rtt_us > last_rtt_us + quarter(r->elapsed_us));
+		  (r->alone && d->path_us + r->q_us > last_rtt_us + quarter(r->elapsed_us));
+	/* The RTT of a sender that paused has the pause in it. */
+	if (r->used || path_us < d->path_us)
+		d->path_us = path_us;
 	r->target_us = delay_target(d, l, r);
 	if (r->alone)
 		silence_us = max(r->silent_us, READ_ONCE(l->silence_us));
