@@ -134,7 +134,7 @@ MECHANISMS: dict[str, Edits] = {
             "d->rtt_us > last_rtt_us + quarter",
         ),
     ),
-    "a pause is no path": (("r->used || path_us < d->path_us", "r->used || path_us"),),
+    "a pause is no path": (("d->phase == DRWA_START || path_us < d->path_us", "true"),),
     "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
     "rivals": (

@@ -37,7 +37,7 @@
  *
  * q is the standing queue: the luckiest segment met it, too. What a sender sends after a
  * pause answers an ACK from before it: the pause is in such an RTT, and not in the OWD. So
- * path rises only in a round whose sender used the window. Without timestamps the RTT
+ * path rises only in START, or in a round whose sender used the window. Without timestamps the RTT
  * stands in for the OWD. Then there is no cap while the phone sends more than 1/64 of
  * what it receives, for that queue is in the RTT, too; and START after that. Timestamps
  * that are no clock of milliseconds, or of microseconds, show when q exceeds the RTT, or
@@ -537,8 +537,8 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 	/* Behind a link that became far slower, the window is still on its way. */
 	r->full = r->used ||
 		  (r->alone && d->path_us + r->q_us > last_rtt_us + quarter(r->elapsed_us));
-	/* The RTT of a sender that paused has the pause in it. */
-	if (r->used || path_us < d->path_us)
+	/* The RTT of a sender that paused has the pause in it. START's window is beyond use. */
+	if (r->used || d->phase == DRWA_START || path_us < d->path_us)
 		d->path_us = path_us;
 	r->target_us = delay_target(d, l, r);
 	if (r->alone)
