@@ -224,7 +224,8 @@ def report(rows: Mapping[str, tuple[Cells, int]], present: tuple[Cells, int]) ->
         lines.append(
             f"| {mechanism} | {constants.shown(cells)} | {failed} | {'flat' if flat else ''} |"
         )
-    lines += ["", f"{constants.digest()} Repeat it with `kernel/tests/ablation --record`.", ""]
+    repeat = "Repeat it with `kernel/tests/ablation --record`."
+    lines += ["", f"tcp_drwa_core.c: {builds.law_digest()}. {repeat}", ""]
     return "\n".join(lines)
 
 

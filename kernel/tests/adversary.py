@@ -2,7 +2,6 @@
 """Searches for peers whose lies make honest connections of the same queue slower."""
 
 import contextlib
-import hashlib
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -234,7 +233,6 @@ def search(harm: Harm, runs: int, seed: int, shrink: bool = True) -> Search:
 
 
 def report(results: dict[str, Search], runs: int, seed: int) -> str:
-    law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
     lines = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
         "# adversary",
@@ -254,7 +252,7 @@ def report(results: dict[str, Search], runs: int, seed: int) -> str:
         "",
         *[f"- {name}: `{result.story}`" for name, result in results.items()],
         "",
-        f"tcp_drwa_core.c: sha256 {law}. "
+        f"tcp_drwa_core.c: {builds.law_digest()}. "
         f"Repeat it with `kernel/tests/adversary --runs {runs} --seed {seed} --record`.",
         "",
     ]

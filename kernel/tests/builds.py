@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds of the law, kernel/src/net/ipv4/tcp_drwa_core.c, in user space."""
 
+import hashlib
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+
+from drwalab.kernels import code_of
 
 TESTS = Path(__file__).resolve().parent
 KERNEL = TESTS.parent
@@ -18,6 +21,12 @@ _SANITIZERS = (
     "-fsanitize=address,undefined,unsigned-shift-base,"
     "implicit-unsigned-integer-truncation,implicit-signed-integer-truncation"
 )
+
+
+def law_digest() -> str:
+    """Which law a record is of, whatever its comments say"""
+    digest = hashlib.sha256(code_of(CORE.read_text()).encode()).hexdigest()
+    return f"sha256 {digest[:12]} without comments and blanks"
 
 
 def run(command: Sequence[str | Path]) -> str:

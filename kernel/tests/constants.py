@@ -2,7 +2,6 @@
 """What half and twice of each of the law's constants do over the model's campaign."""
 
 import functools
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -274,11 +273,6 @@ def is_flat(cells: Cells, present: Cells) -> bool:
     return all(abs(cells[name] / present[name] - 1) < FLAT for name in present)
 
 
-def digest() -> str:
-    law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
-    return f"tcp_drwa_core.c: sha256 {law}."
-
-
 def what_is_run() -> list[str]:
     return [
         f"{len(variable_links())} variable links at a base of 40 and of 100 ms (goodput over",
@@ -309,7 +303,8 @@ def report(rows: Mapping[tuple[str, str], Cells], present: Cells) -> str:
         flat = all(is_flat(cells, present) for cells in both.values())
         for value, cells in both.items():
             lines.append(f"| {constant} | {value} | {shown(cells)} | {'flat' if flat else ''} |")
-    lines += ["", f"{digest()} Repeat it with `kernel/tests/constants --record`.", ""]
+    repeat = "Repeat it with `kernel/tests/constants --record`."
+    lines += ["", f"tcp_drwa_core.c: {builds.law_digest()}. {repeat}", ""]
     return "\n".join(lines)
 
 

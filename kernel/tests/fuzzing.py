@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the libFuzzer harness of the law, keeps the corpus and records the result."""
 
-import hashlib
 import os
 import re
 import resource
@@ -87,7 +86,6 @@ def coverage() -> Coverage:
 
 def report(executions: int, seed: int, cpu_s: float, corpus: int, size: int) -> str:
     reached = coverage()
-    law = hashlib.sha256(builds.CORE.read_bytes()).hexdigest()[:12]
     compiler = builds.run(["clang", "--version"]).splitlines()[0]
     return f"""\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
@@ -102,7 +100,7 @@ libFuzzer on the law with address and undefined behaviour sanitizers; what it ch
 | lines of the law that the corpus reaches | {reached.lines} |
 | branches taken | {reached.branches} |
 | corpus | {corpus} inputs, {size:,} bytes |
-| tcp_drwa_core.c | sha256 {law} |
+| tcp_drwa_core.c | {builds.law_digest()} |
 | compiler | {compiler} |
 
 Repeat it with `kernel/tests/fuzz --runs {executions} --seed {seed} --record`.

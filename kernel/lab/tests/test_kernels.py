@@ -119,6 +119,44 @@ def test_key_covers_everything(change: dict[str, object]) -> None:
     assert recipe().key == recipe().key
 
 
+PATCH = """\
+From 0123 Mon Sep 17 00:00:00 2001
+Subject: [PATCH] tcp: a word
+
+diff --git a/net/a.c b/net/a.c
+--- a/net/a.c
++++ b/net/a.c
+@@ -1,2 +1,4 @@
+ int a;
+-int b;
++/* Why it is 2,
++ * and not 3 */
++int b = 2;	// not 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("and not 3", "never 4", True),
+        ("// not 1", "", True),
+        ("+ * and not 3 */\n", "+ */\n", True),
+        ("@@ -1,2 +1,4 @@\n int a;", "@@ -9,2 +9,4 @@\n int z;", True),
+        ("tcp: a word", "tcp: another", True),
+        ("b = 2", "b  =  2", True),
+        ("b = 2", "b = 3", False),
+        ("-int b;", "-int b, c;", False),
+        ("net/a.c", "net/b.c", False),
+        # What is a comment in C alone
+        ("net/a.c", "net/a.rst", False),
+    ],
+)
+def test_a_patch_is_its_code(old: str, new: str, same: bool) -> None:
+    assert old in PATCH
+    changed = kernels.patch_id(PATCH.replace(old, new).encode())
+    assert (changed == kernels.patch_id(PATCH.encode())) == same
+
+
 def test_build_and_find(tree: Path) -> None:
     with pytest.raises(KernelMissing, match=r"lab kernel build --kernel 6\.12 --flavour drwa"):
         kernels.find("6.12", "drwa")

@@ -8,8 +8,8 @@
  *	wnd = (rate + lambda * dev) * (path + max(target, silence)) + 1 segment
  *
  *	lambda	 set by the administrator, 1 to 10
- *	rate	 what the last round brought that tells of the link, per time
- *	dev	 how much that changes from round to round, its mean
+ *	rate	 what came, per time, in the last round that tells of the link
+ *	dev	 how much that changes from round to round, its mean; two rates at most
  *	path	 RTT without the queue
  *	target	 (lambda - 1) * path, 2 ms or more: keeps a steady link full
  *	silence	 the mean of each round's longest time without data, 131 ms at most
@@ -35,13 +35,15 @@
  *	q    = least OWD of the round - base	base = least OWD without a queue
  *	path = least RTT of the round - q	(so the queue on the way up is in it)
  *
- * q is the standing queue: the luckiest segment met it, too. What a sender sends after a
- * pause answers an ACK from before it: the pause is in such an RTT, and not in the OWD. So
- * path rises only in START, or in a round whose sender used the window. Without timestamps the RTT
- * stands in for the OWD. Then there is no cap while the phone sends more than 1/64 of
- * what it receives, for that queue is in the RTT, too; and START after that. Timestamps
- * that are no clock of milliseconds, or of microseconds, show when q exceeds the RTT, or
- * the delay falls by more than the last RTT: the RTT is used from there on.
+ * q is the standing queue: the luckiest segment met it, too. What a sender sends after
+ * a pause answers an ACK from before it: the pause is in such an RTT, and not in the
+ * OWD. So path rises only in START, or in a round whose sender used the window.
+ *
+ * Without timestamps the RTT stands in for the OWD. Such a connection has no cap while
+ * the phone sends more than 1/64 of what it receives, for that queue is in the RTT,
+ * too; then it is in START. Timestamps that are no clock of milliseconds, or of
+ * microseconds, show when q exceeds the RTT, or the delay falls by more than the last
+ * RTT: START again, by the RTT.
  *
  *	      a queue shows                      base not met for 4 s and 16 paths
  *	START -------------> HOLD -------------------------------------> DRAIN
@@ -51,43 +53,44 @@
  *	            nearly all of the queue stayed: the path is longer
  *
  * START: slow start may run. The window rises to four times what came in a round, since
- * two of a sender's doublings may fall into one, and does not fall. A queue shows when q
- * exceeds the target, or 4 ms, by more than a silence: that delays what comes after it, too
- * (beside others that bring more than 1/16, silences say nothing). The formula rules at
- * once. Where lambda is set in mid-download, a round brings more than twice the window: the
- * kernel offered that before, and it stands in the queue. The window is four segments until
- * it has come.
+ * two of a sender's doublings may fall into one, and does not fall. A queue shows when
+ * q exceeds the target, or 4 ms, by more than a silence: that delays what comes after
+ * it, too (beside others that bring more than 1/16, silences say nothing). The formula
+ * rules at once. Where lambda is set in mid-download, a round brings more than twice
+ * the window, 64 KB at first: the kernel offered that before, and it stands in the
+ * queue. The window is four segments until a round brings no more than twice that.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
- * round, and not in the one after DRAIN. Full: the sender used half of the window, and
- * did not pause; or others bring no more than 1/16, and path + q exceeds the last round's
- * RTT by a quarter of this round's length. Then the link became slower, and the rest of the
- * window is in its queue. Rounds that are not full leave rate, dev and silence as they
- * are, unless more came: an idle sender says nothing of the link.
+ * round, or as a rival ends, and not in the round after a DRAIN. Full: the sender used
+ * half of the window, and did not pause; or others bring no more than 1/16, and path +
+ * q exceeds the last round's RTT by a quarter of this round's length. Then the link
+ * became slower, and the rest of the window is in its queue. Rounds that are not full
+ * leave silence as it is, and rate and dev unless more came: an idle sender says
+ * nothing of the link.
  *
- * DRAIN: the window is rate * max(path, silence), less 1/16 if that is a segment, for two
- * rounds. A round that brings more than that has what was offered before, and does not
- * count; one that brings less does. The queue goes, and the delay that stays is the
- * path's. In order:
+ * DRAIN: the window is rate * max(path, silence), less 1/16 if that is a segment, for
+ * two rounds. A round that brings more for an RTT than that and two segments has what
+ * was offered before, and does not count; one that brings less does. The queue goes,
+ * and the delay that stays is the path's. In order:
  *   - It is 2 ms or more below base: the path is shorter. Repeat the round with 3/4 of
- *     that window, until the delay falls no further.
+ *     rate * max(path, silence), until the delay falls no further.
  *   - It is up to 4 ms above: base follows.
  *   - A rival is known: base stays.
- *   - Others bring a quarter of all bytes: two more rounds with 3/4 of that window. A
- *     queue that then stays is a rival's.
+ *   - Others bring a quarter of all bytes: two more rounds, at 3/4 as well. A queue that
+ *     then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
  *   - Some of it goes: the rest is queue, and base stays.
  * DRAIN comes sooner, when the clock passes a second, if q exceeds the target after a full
- * round, no rival is known, and others bring a quarter, or rate + dev is less than half of
- * what the rate was before the queue. A path that became far longer looks like a queue,
+ * round, no rival is known, and either others bring a quarter, or rate + dev is less than
+ * half of the rate before the queue. A path that became far longer looks like a queue,
  * too: its window is too small, so the rate falls, and the window after it, round by round.
  *
  * Others are what the queue's interfaces received beyond our connections' bytes, counted
- * once in a second and four RTTs. What comes for other hosts is not seen.
+ * when a second and four RTTs are over. What comes for other hosts is not seen.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
- * when others bring less than 1/16.
+ * when others bring less than 1/16, or were not counted for two such times.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
@@ -98,9 +101,10 @@
  *     it for the path; who is in START keeps its window and watches;
  *   - their bytes, so that all received less ours is what nobody governs;
  *   - the silences, for what comes for another breaks them. Beside others they only become
- *     shorter, for what comes for these breaks them, too, and is not heard. START leaves
- *     them to those in HOLD.
- * So a connection that begins among others meets an empty queue in their common DRAIN.
+ *     shorter, for what comes for these breaks them, too, and is not heard. START can only
+ *     make them shorter, and does not where, with no others, somebody in HOLD used a
+ *     window within 262 ms.
+ * So a connection that begins among others can meet an empty queue, in a common DRAIN.
  *
  * A peer can lie only about its own delay. That makes others' target 8 ms, or costs
  * them a DRAIN a second. One that sends alone and in bursts widens their windows, by
