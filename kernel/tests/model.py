@@ -251,9 +251,7 @@ def run(
             for f in forgeries
         ]
     )
-    more = (_Push * max(1, len(pushes)))(
-        *[_Push(us(p.at_s), p.size_bytes, p.flow) for p in pushes]
-    )
+    more = (_Push * max(1, len(pushes)))(*[_Push(us(p.at_s), p.size_bytes, p.flow) for p in pushes])
     times = link.opportunities_ms
     if times is None:
         times = np.zeros(0, np.uint32)
