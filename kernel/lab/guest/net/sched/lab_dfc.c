@@ -6,7 +6,9 @@
  * (dfc_qmi_burst_check() and dfc_qmap_send_query() of datarmnet). Who has no grant is
  * given one when an eighth of the modem's memory is free, as a modem that tells nothing
  * wakes its host's queue. A query takes half of @late_ns on its way, and so does its
- * answer. What the driver hears it tells the tracepoints of lab_dfc_trace.h; anybody may
+ * answer. An answer that leaves less than a fifth, beside the bytes on their way, brings
+ * no further query: nobody else would ask, so the driver gives itself a grant when it has
+ * heard nothing for 50 ms (dfc_update_fc_map(), qmi_rmnet_watchdog_fn()). What the driver hears it tells the tracepoints of lab_dfc_trace.h; anybody may
  * ask by rmnet_qmap_send().
  */
 #include <linux/export.h>
@@ -23,6 +25,8 @@
 #define LAB_DFC_BEARER	5
 #define LAB_DFC_FIRST	10240	/* bytes, DEFAULT_GRANT of older drivers */
 #define LAB_DFC_SCALE	5	/* qmi_rmnet_scale_factor */
+#define LAB_DFC_CALL	20480	/* bytes, DEFAULT_CALL_GRANT */
+#define LAB_DFC_STALL_NS (50 * NSEC_PER_MSEC)	/* WATCHDOG_EXPIRE_JF */
 #define LAB_DFC_WORDS	64	/* on their way */
 #define LAB_DFC_QUERY	12	/* QMAP_DFC_QUERY */
 #define LAB_DFC_ANSWER	0xffff	/* in place of a sequence number */
@@ -46,6 +50,7 @@ struct lab_dfc {
 	u32		threshold;
 	u32		in_flight;	/* sent, and not told of */
 	bool		starved;	/* the driver has none, and the modem owes it */
+	u64		stalled_ns;	/* when the driver stops to wait; 0: it does not */
 
 	u32		received;	/* the modem's, since its last word */
 	u16		seq;
@@ -60,7 +65,7 @@ static struct lab_dfc *lab_dfc_only;
 /* The qdisc is run when the next word is due. */
 static void lab_dfc_wait(struct lab_dfc *dfc)
 {
-	u64 next_ns = U64_MAX;
+	u64 next_ns = dfc->stalled_ns ? dfc->stalled_ns : U64_MAX;
 	unsigned int i;
 
 	for (i = dfc->head; i != dfc->tail; i++)
@@ -96,11 +101,20 @@ static void lab_dfc_say(struct lab_dfc *dfc, struct lab_dfc_word *word, u64 now)
 		dfc->starved = true;
 }
 
-static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word)
+static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word, u64 now)
 {
-	dfc->in_flight -= min(dfc->in_flight, word->received);
+	bool answer = word->seq == LAB_DFC_ANSWER;
+
+	dfc->in_flight -= answer ? min(dfc->in_flight, word->received) : dfc->in_flight;
 	dfc->grant = word->grant - min(word->grant, dfc->in_flight);
-	dfc->threshold = dfc->grant / LAB_DFC_SCALE;
+	if (answer && dfc->grant < word->grant / LAB_DFC_SCALE) {
+		dfc->threshold = dfc->grant;
+		if (!dfc->stalled_ns)
+			dfc->stalled_ns = now + LAB_DFC_STALL_NS;
+	} else {
+		dfc->threshold = dfc->grant / LAB_DFC_SCALE;
+		dfc->stalled_ns = 0;
+	}
 	trace_dfc_flow_ind(1, 0, LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->seq, 0, 0);
 	trace_dfc_adjust_grant(LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->received,
 			       dfc->in_flight, dfc->grant);
@@ -128,7 +142,14 @@ void lab_dfc_run(struct lab_modem *modem, u64 now)
 		word = &dfc->word[dfc->head % LAB_DFC_WORDS];
 		if (!word->said || word->at_ns > now)
 			break;
-		lab_dfc_hear(dfc, word);
+		lab_dfc_hear(dfc, word, now);
+	}
+	if (dfc->stalled_ns && dfc->stalled_ns <= now) {
+		dfc->stalled_ns = 0;
+		dfc->in_flight = 0;
+		if (!dfc->grant)
+			dfc->grant = LAB_DFC_CALL;
+		dfc->threshold = dfc->grant / LAB_DFC_SCALE;
 	}
 	lab_dfc_wait(dfc);
 }
