@@ -30,6 +30,7 @@ from drwalab.sources import (
     Source,
     SourceError,
     cache_dir,
+    code_of,
     find_source,
     get_source,
     locked,
@@ -435,11 +436,6 @@ def patch_id(patch: bytes) -> str:
         if code := code_of(text) if file.endswith((".c", ".h")) else "".join(text.split()):
             digest.update(f"{file}\0{code}\0".encode())
     return digest.hexdigest()
-
-
-def code_of(text: str) -> str:
-    """C without comments and blanks"""
-    return "".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL).split())
 
 
 def _tree(line: str, flavour: str) -> Path:
