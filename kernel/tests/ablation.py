@@ -137,17 +137,15 @@ MECHANISMS: dict[str, Edits] = {
     "a pause is no path": (("d->phase == DRWA_START || path_us < d->path_us", "true"),),
     "a late START has the least window": (("if (r->bytes / 2 > d->wnd) {", "if (0) {"),),
     "seven eighths make a longer path": (("(s32)(q_us - q_us / 8)", "(s32)(0 * q_us)"),),
-    "rivals": (
-        (
-            "WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);",
-            "WRITE_ONCE(l->others, 0 * others);",
-        ),
-    ),
+    "rivals": (("	WRITE_ONCE(l->others, part);", "	WRITE_ONCE(l->others, 0 * part);"),),
     "a rival's end by the count": (
         ("	if (READ_ONCE(l->others) > DRWA_NOBODY_PART)\n", "	if (d->rival)\n"),
     ),
     "counts that are too old": (
         ("	if (elapsed_us / 2 > max(", "	if (0 && elapsed_us / 2 > max("),
+    ),
+    "a rival outlives a pause": (
+        ("		part = READ_ONCE(l->others) / 2;", "		part = 0;"),
     ),
     "mistrust": (("	if (d->clock && (q > ", "	if (0 && (q > "),),
     "the RTT for a clock": (

@@ -369,6 +369,35 @@ def test_a_rival_leaves_a_fair_share(mbps: float, buffer_bytes: int, cc: int) ->
     assert outcome.p95_s(52) < 2 * 0.05
 
 
+@pytest.mark.parametrize(
+    ("mbps", "cc", "size_bytes", "think_s"),
+    [(10, BBR, 625_000, 3), (10, CUBIC, 625_000, 6), (40, BBR, 10_000_000, 3)],
+)
+def test_a_rival_is_one_after_a_pause_too(
+    mbps: float, cc: int, size_bytes: int, think_s: float
+) -> None:
+    """Nobody counts in a pause; objects after it come as soon as without the law."""
+
+    def goodput_mbps(lambda_: float | None) -> float:
+        """The mean over moments to begin, which decide how the two meet."""
+        rival = Flow(0.05, None, cc=cc)
+        runs = [
+            model.run(
+                Link(mbps, buffer_bytes=750_000),
+                [
+                    Flow(0.05, lambda_, start_s=s, size_bytes=size_bytes, think_s=think_s),
+                    rival,
+                ],
+                90,
+                10,
+            )
+            for s in np.arange(3, 5.4, 0.3)
+        ]
+        return float(np.mean([run.goodput_mbps[0] for run in runs]))
+
+    assert goodput_mbps(1.25) > 0.95 * goodput_mbps(None)
+
+
 @pytest.mark.parametrize("mbps", [3, 5])
 def test_traffic_below_the_links_rate_is_no_rival(mbps: float) -> None:
     """Paced as a call is: a third or half of the link, and no queue of its own."""

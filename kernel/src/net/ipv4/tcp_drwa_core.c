@@ -90,7 +90,8 @@
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
- * when others bring less than 1/16, or were not counted for two such times.
+ * when others bring less than 1/16. A count that is two such times late has our pause in
+ * it, and halves what others brought before.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
@@ -392,7 +393,7 @@ static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 	u32 rate, change;
 
 	/* DRAIN's window gave its rounds their rate, not the link. */
-	if (d->rounds < DRWA_DRAIN_ROUNDS && d->phase != DRWA_DRAIN) {
+	if (!d->rounds && d->phase != DRWA_DRAIN) {
 		rate = min_t(u64, div_u64((u64)r->bytes << DRWA_SECOND_SHIFT, r->elapsed_us),
 			     U32_MAX / 8);
 		if (d->phase != DRWA_HOLD) {
@@ -638,11 +639,16 @@ void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 	u32 governed = READ_ONCE(l->governed), came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
 	u32 others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
+	u8 part;
 
-	/* Nobody counted for twice the time: what came then tells nothing of now. */
+	/* Nobody counted for twice the time, so a pause of ours is in it: that tells little of
+	 * now, and a rival may still be there.
+	 */
 	if (elapsed_us / 2 > max(DRWA_SECOND_US, 4 * rtt_us))
-		others = 0;
-	WRITE_ONCE(l->others, others ? div_u64((u64)others * U8_MAX, came) : 0);
+		part = READ_ONCE(l->others) / 2;
+	else
+		part = others ? div_u64((u64)others * U8_MAX, came) : 0;
+	WRITE_ONCE(l->others, part);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->upload, sent - READ_ONCE(l->sent) > came >> DRWA_UPLOAD_SHIFT);
