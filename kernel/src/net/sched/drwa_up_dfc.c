@@ -5,15 +5,17 @@
  * of grants, in bytes by bearer: free space in the modem, by the public sources. The
  * gates (sch_drwa_up.c) are told of them.
  *
- *	dfc_flow_ind		grant of a bearer, told or answered
- *	dfc_adjust_grant	the same, less what is on its way to the modem
+ *	dfc_flow_ind		grant of a bearer, unasked or answered
+ *	dfc_adjust_grant	an answer's, less what is on its way to the modem
  *
  * are tracepoints, which are found by name: of a kernel, or of a module that comes and
  * goes.
  *
  * The driver asks for a new grant when 4/5 of one are used. A gate that is shut cannot
  * wait for that, and asks by itself, if rmnet_qmap_send() is there: DFC over QMAP, from
- * 5.4 on. Who loads this module before rmnet_core has no such queries.
+ * 5.4 on. It does so once the driver has had an answer: where DFC is over QMI, the function
+ * is there as well, and would use a channel that is not. Who loads this module before
+ * rmnet_core has no such queries.
  *
  * A module of its own, for lists of a GKI's symbols that lack the notifier for modules
  * with tracepoints take the gate without it.
@@ -31,6 +33,9 @@
 /* rmnet_qmap_send()'s channel for commands; those for data count from 0. */
 #define UP_QMAP_CHANNEL	255
 
+/* What answers have in place of a sequence number */
+#define UP_ANSWER_SEQ	0xffff
+
 /* A command of QMAP's, as core/dfc_qmap.c sends it */
 struct drwa_up_query {
 	u8	control;
@@ -47,8 +52,12 @@ struct drwa_up_query {
 	u32	reserved4;
 } __packed;
 
-/* Resolved if the driver is there first. */
+/* Resolved if the driver is there first. Code that takes a weak symbol's address has
+ * relocations by the GOT where clang makes it for arm64, which its loader of modules refuses:
+ * data has none.
+ */
 #pragma weak rmnet_qmap_send
+static int (*drwa_up_send)(struct sk_buff *skb, u8 ch, bool flush) = rmnet_qmap_send;
 
 static void drwa_up_query(u8 mux_id, u8 bearer_id)
 {
@@ -64,20 +73,21 @@ static void drwa_up_query(u8 mux_id, u8 bearer_id)
 	query->command = UP_QMAP_QUERY;
 	query->version = 1;
 	query->bearer = bearer_id;
-	rmnet_qmap_send(skb, UP_QMAP_CHANNEL, false);
+	READ_ONCE(drwa_up_send)(skb, UP_QMAP_CHANNEL, false);
 }
 
 /* Their types are the driver's: a kernel with CFI compares them. */
 static void drwa_up_flow_ind(void *data, int src, int idx, u8 mux_id, u8 bearer_id,
 			     u32 grant, u16 seq_num, u8 ack_req, u32 ancillary)
 {
-	drwa_up_grant(mux_id, bearer_id, grant, false);
+	drwa_up_grant(mux_id, bearer_id, grant,
+		      seq_num == UP_ANSWER_SEQ ? DRWA_UP_ANSWER : DRWA_UP_UNASKED);
 }
 
 static void drwa_up_adjust_grant(void *data, u8 mux_id, u8 bearer_id, u32 grant,
 				 u32 rx_bytes, u32 inflight, u32 a_grant)
 {
-	drwa_up_grant(mux_id, bearer_id, a_grant, true);
+	drwa_up_grant(mux_id, bearer_id, a_grant, DRWA_UP_ADJUSTED);
 }
 
 static const struct {
@@ -152,7 +162,7 @@ static int __init drwa_up_dfc_init(void)
 		tracepoint_synchronize_unregister();
 		return err;
 	}
-	if (rmnet_qmap_send)
+	if (READ_ONCE(drwa_up_send))
 		drwa_up_set_query(drwa_up_query);
 	return 0;
 }

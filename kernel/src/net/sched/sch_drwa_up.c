@@ -51,8 +51,13 @@
 
 #define UP_DNS_PORT		53
 
-/* Two flows of the child's in one place send what is short in it, too: of ten, one in 25. */
+/* Two flows of the child's in one place send what is short in it, too, until it is empty: of
+ * ten, one in 25.
+ */
 #define UP_PLACES		256
+
+/* In place of a place's last packet: more than one flow has some in the child. */
+#define UP_MIXED		((const struct sk_buff *)1)
 
 /* A link that was silent for a minute is another one. */
 #define UP_IDLE_NS		(60ULL * NSEC_PER_SEC)
@@ -60,17 +65,20 @@
 #define UP_BEARERS		8
 #define UP_GRANT_MAX		(U32_MAX / 8 / UP_BEARERS)
 
+/* A word of all bearers (dfc_all_bearer_flow_ctl()) */
+#define UP_ALL_BEARERS		0xff
+
 /* Half of a frame: told each 5, 10 and 20 ms, the gate has the same upload on generated LTE
  * within a hundredth, and 0, 3 and 23 ms more than QCUT-D's p95 RTT
  * (test_how_often_a_modem_is_asked).
  */
 #define UP_ASK_US		(UP_WAIT_US / 2)
 
-/* What one of the modem's queues takes, bytes; @adjusted: less what is on its way there */
+/* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form */
 struct drwa_up_bearer {
 	u32	grant;
 	u8	id;
-	bool	adjusted;
+	bool	answers;
 };
 
 struct drwa_up_sched_data {
@@ -80,10 +88,12 @@ struct drwa_up_sched_data {
 	struct packet_type	answers;
 	struct Qdisc		*self;
 
-	/* By flow, the last packet that the child took: never followed, and one that was
-	 * dropped there stays until the next one.
+	/* By flow, the last packet that the child took, and the flow's hash: never followed,
+	 * and one that was dropped there stays until the next one, or until the child is empty.
 	 */
 	const struct sk_buff	*last[UP_PLACES];
+	u32			hash[UP_PLACES];
+	bool			mixed;
 
 	/* Of what follows; answers come on any CPU, in softirq context. */
 	spinlock_t		lock;
@@ -97,9 +107,10 @@ struct drwa_up_sched_data {
 	struct work_struct	query;
 	u8			mux;
 	u8			bearers;
-	bool			asked;
+	bool			timed;	/* the query whose answer is awaited */
 	u32			asked_us;
-	u32			late_us;
+	u32			timed_us;
+	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
 };
 
@@ -343,44 +354,69 @@ static struct drwa_up_bearer *drwa_up_find_bearer(struct drwa_up_sched_data *q, 
 	for (i = 0; i < q->bearers; i++)
 		if (q->bearer[i].id == id)
 			return &q->bearer[i];
-	if (q->bearers == UP_BEARERS)
+	if (q->bearers == UP_BEARERS || id == UP_ALL_BEARERS)
 		return NULL;
 	q->bearer[q->bearers] = (struct drwa_up_bearer){ .id = id };
 	return &q->bearer[q->bearers++];
+}
+
+/* Does it tell more than the next answer will? What is on its way to the modem is not taken
+ * off a word that nobody asked for. The driver that had no grant has nothing there.
+ */
+static bool drwa_up_counts(const struct drwa_up_bearer *b, u32 grant, enum drwa_up_word_kind kind)
+{
+	if (kind == DRWA_UP_ADJUSTED || !b->answers)
+		return true;
+	return kind == DRWA_UP_UNASKED && (!grant || !b->grant);
+}
+
+/* Of a query after which nobody asked: the answer cannot be another one's. */
+static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
+{
+	if (!q->timed)
+		return;
+	q->timed = false;
+	q->timed_us = now_us;
+	q->late_us = clamp_t(u32, now_us - q->asked_us, 1, UP_SPAN_US);
 }
 
 /* The lock is held. An interface's bearers count as one, for nothing tells which of them a
  * packet of its takes.
  */
 static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
-				bool adjusted, u32 now_us)
+				enum drwa_up_word_kind kind, u32 now_us)
 {
 	struct drwa_up_bearer *b = drwa_up_find_bearer(q, id);
+	bool counts = false;
 	u32 total = 0;
 	int i;
 
-	if (!b || (b->adjusted && !adjusted))
-		return false;
-	b->adjusted = adjusted;
-	b->grant = min_t(u32, grant, UP_GRANT_MAX);
-	for (i = 0; i < q->bearers; i++)
-		total += q->bearer[i].grant;
-	if (q->asked) {
-		q->asked = false;
-		q->late_us = min_t(u32, now_us - q->asked_us, UP_SPAN_US);
+	if (b && kind == DRWA_UP_ADJUSTED)
+		b->answers = true;
+	if (b && kind != DRWA_UP_UNASKED)
+		drwa_up_time_answer(q, now_us);
+	for (i = 0; i < q->bearers; i++) {
+		struct drwa_up_bearer *each = &q->bearer[i];
+
+		if ((each == b || id == UP_ALL_BEARERS) && drwa_up_counts(each, grant, kind)) {
+			each->grant = min_t(u32, grant, UP_GRANT_MAX);
+			counts = true;
+		}
+		total += each->grant;
 	}
-	drwa_up_told(q->law, total, q->late_us, now_us);
-	return true;
+	if (counts)
+		drwa_up_told(q->law, total, q->late_us, now_us);
+	return counts;
 }
 
 /**
  * drwa_up_grant() - a modem's bearer may take so much more
  * @mux_id:	the interface's
- * @bearer_id:	its bearer
+ * @bearer_id:	its bearer, or 0xff: each
  * @grant:	bytes
- * @adjusted:	less what is on its way there; from then on, only such count
+ * @kind:	what kind of word that is; once one was adjusted, answers count in that form alone
  */
-void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, bool adjusted)
+void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, enum drwa_up_word_kind kind)
 {
 	struct drwa_up_sched_data *q;
 	u32 now_us = drwa_up_now();
@@ -391,7 +427,7 @@ void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, bool adjusted)
 		if (!q->mux || q->mux != mux_id)
 			continue;
 		spin_lock_bh(&q->lock);
-		told = drwa_up_count_grant(q, bearer_id, grant, adjusted, now_us);
+		told = drwa_up_count_grant(q, bearer_id, grant, kind, now_us);
 		spin_unlock_bh(&q->lock);
 		if (told && READ_ONCE(q->qdisc->q.qlen))
 			__netif_schedule(qdisc_root(q->self));
@@ -408,7 +444,8 @@ static void drwa_up_query_all(struct work_struct *work)
 
 	mutex_lock(&drwa_up_query_lock);
 	for (i = 0; i < READ_ONCE(q->bearers) && drwa_up_query; i++)
-		drwa_up_query(q->mux, q->bearer[i].id);
+		if (READ_ONCE(q->bearer[i].answers))
+			drwa_up_query(q->mux, q->bearer[i].id);
 	mutex_unlock(&drwa_up_query_lock);
 }
 
@@ -429,29 +466,58 @@ static bool drwa_up_is_short(const struct sk_buff *skb)
 	return qdisc_pkt_len(skb) <= UP_SHORT_BYTES;
 }
 
-static const struct sk_buff **drwa_up_last(struct drwa_up_sched_data *q,
-					   struct sk_buff *skb)
+static u32 drwa_up_place(struct sk_buff *skb)
 {
-	return &q->last[skb_get_hash(skb) % UP_PLACES];
+	return skb_get_hash(skb) % UP_PLACES;
 }
 
 /* Is a packet of the same flow in the child? */
 static bool drwa_up_is_behind(struct drwa_up_sched_data *q, struct sk_buff *skb)
 {
-	return q->qdisc->q.qlen && *drwa_up_last(q, skb);
+	return q->qdisc->q.qlen && q->last[drwa_up_place(skb)];
+}
+
+static void drwa_up_part(struct drwa_up_sched_data *q)
+{
+	memset(q->last, 0, sizeof(q->last));
+	q->mixed = false;
+}
+
+/* The child took it. Which of two flows leaves it first is the child's matter. */
+static void drwa_up_follow(struct drwa_up_sched_data *q, struct sk_buff *skb)
+{
+	u32 place = drwa_up_place(skb), hash = skb_get_hash(skb);
+
+	if (q->last[place] && (q->last[place] == UP_MIXED || q->hash[place] != hash)) {
+		q->last[place] = UP_MIXED;
+		q->mixed = true;
+		return;
+	}
+	q->last[place] = skb;
+	q->hash[place] = hash;
+}
+
+/* The child has given it. */
+static void drwa_up_unfollow(struct drwa_up_sched_data *q, struct sk_buff *skb)
+{
+	u32 place = drwa_up_place(skb);
+
+	if (q->last[place] == skb)
+		q->last[place] = NULL;
+	if (q->mixed && !q->qdisc->q.qlen)
+		drwa_up_part(q);
 }
 
 static int drwa_up_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 				 struct sk_buff **to_free)
 {
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
-	const struct sk_buff **last = drwa_up_last(q, skb);
 	unsigned int len = qdisc_pkt_len(skb);
 	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
 
 	/* After NET_XMIT_CN it is there, and another one was dropped. */
 	if (ret == NET_XMIT_SUCCESS || ret == NET_XMIT_CN)
-		*last = skb;
+		drwa_up_follow(q, skb);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
 			qdisc_qstats_drop(sch);
@@ -514,14 +580,34 @@ static void drwa_up_forget(struct drwa_up_sched_data *q, u32 now_us)
 	drwa_up_reset(q->law, q->target_us, now_us);
 }
 
+static bool drwa_up_answers(const struct drwa_up_sched_data *q)
+{
+	int i;
+
+	for (i = 0; i < q->bearers; i++)
+		if (q->bearer[i].answers)
+			return true;
+	return false;
+}
+
 /* Whoever uploads is asked for, not only while the gate is shut: a window that nobody fills
  * would stay as wide as it began.
+ *
+ * How late answers come is learnt now and then from one that no other can be taken for: the
+ * others are back by then, and none is asked for until it is there.
  */
 static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 {
-	if (!q->bearers || !READ_ONCE(drwa_up_query) || now_us - q->asked_us < UP_ASK_US)
+	bool learn = !q->late_us || now_us - q->timed_us > UP_OLD_US;
+	u32 period_us = UP_ASK_US;
+
+	if (q->timed)
+		period_us = UP_SPAN_US;
+	else if (learn)
+		period_us += 2 * q->late_us;
+	if (now_us - q->asked_us < period_us || !READ_ONCE(drwa_up_query) || !drwa_up_answers(q))
 		return;
-	q->asked = true;
+	q->timed = learn;
 	q->asked_us = now_us;
 	queue_work(system_highpri_wq, &q->query);
 }
@@ -543,8 +629,8 @@ static struct sk_buff *drwa_up_next(struct Qdisc *sch, u32 now_us)
 	drwa_up_ask(q, now_us);
 	if (drwa_up_room(q->law, now_us, &wait_us)) {
 		skb = q->qdisc->dequeue(q->qdisc);
-		if (skb && *drwa_up_last(q, skb) == skb)
-			*drwa_up_last(q, skb) = NULL;
+		if (skb)
+			drwa_up_unfollow(q, skb);
 		return skb;
 	}
 	qdisc_watchdog_schedule_ns(&q->watchdog,
@@ -587,6 +673,7 @@ static void drwa_up_reset_qdisc(struct Qdisc *sch)
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
 
 	qdisc_reset(q->qdisc);
+	drwa_up_part(q);
 	__skb_queue_purge(&q->shorts);
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (!q->law)
@@ -626,6 +713,8 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 	if (tb[TCA_DRWA_UP_MUX]) {
 		q->mux = nla_get_u32(tb[TCA_DRWA_UP_MUX]);
 		q->bearers = 0;
+		q->timed = false;
+		q->late_us = 0;
 	}
 	spin_unlock_bh(&q->lock);
 	return 0;

@@ -8,8 +8,9 @@
  * wakes its host's queue. A query takes half of @late_ns on its way, and so does its
  * answer. An answer that leaves less than a fifth, beside the bytes on their way, brings
  * no further query: nobody else would ask, so the driver gives itself a grant when it has
- * heard nothing for 50 ms (dfc_update_fc_map(), qmi_rmnet_watchdog_fn()). What the driver hears it tells the tracepoints of lab_dfc_trace.h; anybody may
- * ask by rmnet_qmap_send().
+ * heard nothing for 50 ms (dfc_update_fc_map(), qmi_rmnet_watchdog_fn()). What the driver
+ * hears it tells the tracepoints of lab_dfc_trace.h, the adjusted form of answers alone
+ * (dfc_adjust_grant()); anybody may ask by rmnet_qmap_send().
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -116,8 +117,9 @@ static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word, u
 		dfc->stalled_ns = 0;
 	}
 	trace_dfc_flow_ind(1, 0, LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->seq, 0, 0);
-	trace_dfc_adjust_grant(LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->received,
-			       dfc->in_flight, dfc->grant);
+	if (answer)
+		trace_dfc_adjust_grant(LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->received,
+				       dfc->in_flight, dfc->grant);
 }
 
 /**
@@ -196,9 +198,11 @@ void lab_dfc_left(struct lab_modem *modem)
  */
 int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
 {
-	struct lab_dfc *dfc = READ_ONCE(lab_dfc_only);
+	struct lab_dfc *dfc;
 	struct Qdisc *root;
 
+	rcu_read_lock();
+	dfc = READ_ONCE(lab_dfc_only);
 	if (dfc && skb->len >= 20 && skb->data[1] == LAB_DFC_MUX &&
 	    skb->data[4] == LAB_DFC_QUERY && skb->data[14] == LAB_DFC_BEARER) {
 		root = qdisc_root_sleeping(dfc->sch);
@@ -206,6 +210,7 @@ int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
 		lab_dfc_tell(dfc, LAB_DFC_ANSWER);
 		spin_unlock_bh(qdisc_lock(root));
 	}
+	rcu_read_unlock();
 	consume_skb(skb);
 	return 0;
 }
