@@ -155,6 +155,16 @@ def test_a_modem_that_tells(run: Run) -> None:
     assert 10 < more_ms < 35
 
 
+def test_a_modem_that_tells_late(run: Run) -> None:
+    """Queries go out each 5 ms, four of them at a time: each answer is as old as its own."""
+    link = LOADED | {"uplink_rate": "20mbit", "duration": "15s"}
+    link |= {"upload_kind": "quic", "probe_kind": "opaque", "modem_tells": "20ms"}
+    bound = run("stock", **link | {"uplink_scheme": "qcut-d"})
+    gate = run("stock", **link | {"uplink_scheme": "drwa"})
+    assert gate["upload_goodput_mbps"] > 0.96 * bound["upload_goodput_mbps"]
+    assert gate["rtt_ms"]["p95"] < bound["rtt_ms"]["p95"] + 15
+
+
 def test_uploads_over_quic(run: Run) -> None:
     given = LOADED | {"upload_kind": "quic"}
     result = run("stock", **given)
