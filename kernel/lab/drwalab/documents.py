@@ -284,7 +284,7 @@ def _oem() -> Iterator[tuple[str, int]]:
 def _module() -> Iterator[tuple[str, int]]:
     for name, start in (
         ("campaign-drwa-module", "at tracepoints on 6.12: "),
-        ("campaign-drwa-module-6.1", "with an earlier law, it is "),
+        ("campaign-drwa-module-6.1", "with an earlier algorithm, it is "),
     ):
         yield f"{start}{_alike(name)}", len(start)
 
