@@ -196,7 +196,7 @@ def unknown(words: list[str]) -> list[str]:
         known = set(re.findall(r"--\w+", usage))
         if words[1].isalpha() and words[1] not in re.findall(r"drwa-bpf (\w+)", usage):
             return [words[1]]
-    elif name == "make" and len(words) > 1 and "-C" not in words:
+    elif name == "make" and len(words) > 1 and not {"-C", "--file"} & set(words):
         targets = re.findall(r"^([\w-]+):", (TOP / "Makefile").read_text(), re.MULTILINE)
         return [word for word in words[1:] if word.islower() and word not in targets]
     else:
@@ -204,7 +204,7 @@ def unknown(words: list[str]) -> list[str]:
     return [option for option in options if option not in known]
 
 
-@pytest.mark.parametrize("name", pages.PAGES)
+@pytest.mark.parametrize("name", [*pages.PAGES, *pages.DESIGN])
 def test_commands_exist(name: str) -> None:
     """With the options that a page shows."""
     text = (TOP / name).read_text()
