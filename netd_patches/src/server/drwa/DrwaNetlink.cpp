@@ -18,6 +18,7 @@
 
 #include "DrwaNetlink.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -91,6 +92,9 @@ Result<bool> readMessages(const char* who, std::string_view datagram,
         if (!extract(datagram, &header) || header.nlmsg_len < sizeof(header) ||
             header.nlmsg_len > datagram.size()) {
             return Error(EBADMSG) << who << ": a message is cut off";
+        }
+        if (header.nlmsg_flags & NLM_F_DUMP_INTR) {
+            return Error(EINTR) << who << ": a list changed while it was read";
         }
         const std::string_view body = dropBytes(datagram.substr(0, header.nlmsg_len), NLMSG_HDRLEN);
         if (header.nlmsg_type == NLMSG_DONE) return true;

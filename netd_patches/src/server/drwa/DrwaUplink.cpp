@@ -67,6 +67,9 @@ constexpr uint32_t kClass = 1;
 
 constexpr int kLoopback = 1;
 
+// Interfaces come in bursts, as when a modem starts.
+constexpr int kListTries = 5;
+
 uint32_t majorOf(uint32_t handle) {
     return handle & ~(kMajor - 1);
 }
@@ -311,14 +314,26 @@ Result<void> DrwaUplink::request(uint16_t type, uint16_t flags, const std::strin
                 [&](std::string_view datagram) { return readMessages(kWho, datagram, onMessage); });
 }
 
+// A list that was interrupted may lack the interface that matters, which is no ENODEV.
+Result<void> DrwaUplink::list(uint16_t type, const std::string& body,
+                              const std::function<void()>& onStart,
+                              const DrwaMessageFn& onMessage) const {
+    for (int left = kListTries - 1;; left--) {
+        onStart();
+        auto read = request(type, NLM_F_DUMP, body, onMessage);
+        if (read.ok() || read.error().code() != EINTR || left == 0) return read;
+    }
+}
+
 Result<std::vector<DrwaLink>> DrwaUplink::getLinks() const {
     std::vector<DrwaLink> links;
-    auto read = request(RTM_GETLINK, NLM_F_DUMP, bytesOf(ifinfomsg{}),
-                        [&](uint16_t type, std::string_view body) -> Result<void> {
-                            if (type != RTM_NEWLINK) return {};
-                            links.emplace_back();
-                            return readLink(body, &links.back());
-                        });
+    auto read = list(
+            RTM_GETLINK, bytesOf(ifinfomsg{}), [&] { links.clear(); },
+            [&](uint16_t type, std::string_view body) -> Result<void> {
+                if (type != RTM_NEWLINK) return {};
+                links.emplace_back();
+                return readLink(body, &links.back());
+            });
     if (!read.ok()) return Error() << "Cannot list interfaces: " << read.error();
     return links;
 }
@@ -334,8 +349,8 @@ Result<DrwaLink> DrwaUplink::findLink(const std::string& ifName) const {
 
 Result<std::vector<DrwaUplink::Qdisc>> DrwaUplink::readQdiscs() const {
     std::vector<Qdisc> qdiscs;
-    auto read = request(
-            RTM_GETQDISC, NLM_F_DUMP, bytesOf(tcmsg{}),
+    auto read = list(
+            RTM_GETQDISC, bytesOf(tcmsg{}), [&] { qdiscs.clear(); },
             [&](uint16_t type, std::string_view body) -> Result<void> {
                 if (type != RTM_NEWQDISC) return {};
                 tcmsg tc;

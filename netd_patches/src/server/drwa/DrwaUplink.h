@@ -145,6 +145,7 @@ class DrwaUplink {
     //   ENODEV   there is no such interface;
     //   EBUSY    somebody has set a root, which is not ours to replace;
     //   ENOENT   the kernel has no drwa_up;
+    //   EINTR    interfaces or qdiscs change too fast to be listed: worth another try;
     //   other    what the kernel said.
     //
     // If a step fails, the root is the kernel's default again. A kernel without fq_codel leaves
@@ -199,6 +200,9 @@ class DrwaUplink {
 
     base::Result<void> request(uint16_t type, uint16_t flags, const std::string& body,
                                const DrwaMessageFn& onMessage) const;
+    base::Result<void> list(uint16_t type, const std::string& body,
+                            const std::function<void()>& onStart,
+                            const DrwaMessageFn& onMessage) const;
     base::Result<DrwaLink> findLink(const std::string& ifName) const;
     base::Result<std::vector<Qdisc>> readQdiscs() const;
     static Tree treeOf(int ifIndex, const std::vector<Qdisc>& qdiscs);

@@ -454,6 +454,47 @@ TEST_F(DrwaUplinkTest, DumpTellsWhy) {
     EXPECT_THAT(dump(), Not(Contains(HasSubstr("rmnet1"))));
 }
 
+TEST_F(DrwaUplinkTest, ListThatIsInterruptedIsAskedForAgain) {
+    for (const uint16_t list : {RTM_GETLINK, RTM_GETQDISC}) {
+        // Before another one, and before the end
+        for (const char* ifName : {"rmnet0", "wlan0"}) {
+            mRoute.interruptedList = list;
+            mRoute.interruptedAt = ifName;
+            EXPECT_EQ(errorOfSetting(ifName, 20), 0);
+            mRoute.interruptions = 2;
+            EXPECT_EQ(target(ifName), 20);
+            mRoute.interruptions = 2;
+            EXPECT_EQ(errorOfSetting(ifName, 0), 0);
+            EXPECT_EQ(mRoute.interruptions, 0);
+            EXPECT_TRUE(mRoute.hasDefaultTree(ifName));
+        }
+    }
+    // What came before the interruption is not there twice.
+    mRoute.interruptedAt = "wlan0";
+    mRoute.interruptedList = RTM_GETLINK;
+    mRoute.interruptions = 1;
+    auto links = mUplink.getLinks();
+    ASSERT_TRUE(links.ok());
+    EXPECT_THAT(*links, SizeIs(4));
+}
+
+TEST_F(DrwaUplinkTest, ListThatIsAlwaysInterruptedIsNoAnswer) {
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    mRoute.interruptedAt = "rmnet0";
+    for (const uint16_t list : {RTM_GETLINK, RTM_GETQDISC}) {
+        mRoute.interruptedList = list;
+        mRoute.interruptions = 1000;
+        EXPECT_EQ(errorOfSetting("rmnet0", 0), EINTR);
+        EXPECT_EQ(target("rmnet0"), -EINTR);
+        EXPECT_GT(mRoute.interruptions, 900);
+        EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+    }
+    EXPECT_EQ(mUplink.reset().error().code(), EINTR);
+    mRoute.interruptions = 0;
+    EXPECT_EQ(errorOfSetting("rmnet0", 0), 0);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet0"));
+}
+
 TEST_F(DrwaUplinkTest, KernelThatDoesNotAnswer) {
     DrwaUplink uplink([](const std::string&, const DrwaReaderFn&) -> Result<void> {
         return Error(EACCES) << "rtnetlink: send";
