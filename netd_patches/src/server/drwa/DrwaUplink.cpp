@@ -26,6 +26,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -163,7 +164,8 @@ Result<std::vector<DrwaLink>> chooseLinks(const std::vector<DrwaLink>& links,
     return chosen;
 }
 
-DrwaUplink::DrwaUplink(AskFn ask) : mAsk(std::move(ask)) {}
+DrwaUplink::DrwaUplink(AskFn ask, std::string module)
+    : mAsk(std::move(ask)), mModule(std::move(module)) {}
 
 Result<void> DrwaUplink::reset() {
     std::lock_guard guard(mMutex);
@@ -218,7 +220,10 @@ Result<void> DrwaUplink::set(const std::string& ifName, int targetMs) {
                             << handleText(tree->root->handle) << ", which somebody has set";
     }
     if (!kernelHasIt()) return Error(ENOENT) << "This kernel has no " << kGate;
-    return attach(*link, isFifo(tree->leaf) ? kLeaf : tree->leaf, targetUs);
+    auto attached = attach(*link, isFifo(tree->leaf) ? kLeaf : tree->leaf, targetUs);
+    // Its module may have been unloaded.
+    if (!attached.ok() && attached.error().code() == ENOENT) mKernelHasIt.reset();
+    return attached;
 }
 
 Result<int> DrwaUplink::getTarget(const std::string& ifName) {
@@ -429,13 +434,14 @@ Result<void> DrwaUplink::write(uint16_t type, uint16_t flags, const Qdisc& qdisc
 }
 
 // By a message that cannot succeed: no kernel lists its kinds, and one that it does not know is the
-// first that it complains of.
+// first that it complains of. But it runs modprobe for that, so it is asked twice only if there is
+// a module by now.
 bool DrwaUplink::kernelHasIt() {
-    if (mKernelHasIt) return true;
+    if (mKernelHasIt && (*mKernelHasIt || access(mModule.c_str(), F_OK) != 0)) return *mKernelHasIt;
     auto tried = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL,
                        {kLoopback, kRootHandle, TC_H_ROOT, kGate, kBadTargetUs});
     mKernelHasIt = tried.ok() || tried.error().code() != ENOENT;
-    return mKernelHasIt;
+    return *mKernelHasIt;
 }
 
 Result<void> DrwaUplink::attach(const DrwaLink& link, const std::string& leaf, uint32_t targetUs) {

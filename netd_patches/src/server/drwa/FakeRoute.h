@@ -123,6 +123,9 @@ class FakeRoute {
     // What the kernel refuses as unknown.
     std::set<std::string> unknownKinds;
 
+    // How often modprobe was run for such a kind.
+    int moduleRequests = 0;
+
     // The statistics of all drwa_up.
     std::string xstats;
 
@@ -337,7 +340,10 @@ class FakeRoute {
             })) {
             return ENOENT;
         }
-        if (unknownKinds.count(wanted.kind)) return ENOENT;
+        if (unknownKinds.count(wanted.kind)) {
+            moduleRequests++;
+            return ENOENT;
+        }
         if (!isGoodTarget(wanted)) return EINVAL;
         if (wanted.kind == "mq" && link.txQueues == 1) return EOPNOTSUPP;
         if (wanted.handle == 0) wanted.handle = mNextHandle += 0x10000;
