@@ -68,7 +68,7 @@ import java.util.concurrent.Executor;
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
  * could not be written is tried again at any event, and by itself. Without any knobs and without an
- * uplink that can be set, they do nothing.
+ * uplink that can be set, they do no more than to look for these when a network comes.
  *
  * <p>It takes notice of events. {@link DrwaDecision} says what follows from them, {@link
  * DrwaApplication} writes that, {@link DrwaShell} has the commands of developers.
@@ -93,6 +93,12 @@ public class DrwaController {
     private final ArrayMap<String, DrwaSetting> mOverrides = new ArrayMap<>();
 
     private boolean mStarted;
+
+    /** Whether a property keeps all of it off until the system server starts again. */
+    private boolean mNeverOn;
+
+    /** Whether changes of carrier configurations are heard of. */
+    private boolean mListens;
 
     /** Written on the handler's thread alone, read by others too. */
     private volatile int mUnchangedEvents;
@@ -169,9 +175,8 @@ public class DrwaController {
         mHandler.post(
                 () -> {
                     mStarted = true;
-                    final boolean neverOn = !mSwitch.start(mHandler, this::update);
+                    mNeverOn = !mSwitch.start(mHandler, this::update);
                     update();
-                    if (!neverOn && !mApplication.isIdle()) mCarrierConfig.start();
                 });
     }
 
@@ -184,7 +189,6 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
-        if (mApplication.isIdle()) return;
         final DrwaNetwork state = new DrwaNetwork(nc, lp);
         final DrwaNetwork old = mNetworks.get(netId);
         if (state.equals(old) && mApplication.isSettled()) {
@@ -194,6 +198,7 @@ public class DrwaController {
         mNetworks.put(netId, state);
         if (old != null) forgetUnusedSubscription(old.mSubId);
         if (old == null) state.mInterfaces.forEach(mApplication::onNetworkOf);
+        if (old == null) state.mInterfaces.forEach(mApplication::lookAgain);
         update();
     }
 
@@ -293,10 +298,12 @@ public class DrwaController {
 
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
-        if (!mStarted) return;
+        if (!mStarted || mApplication.isIdle()) return;
         mApplication.listen();
         mApplication.apply(
                 new DrwaDecision(mNetworks, mCarrierConfig, mSwitch.getReasonOff(), mOverrides));
-        if (mApplication.isIdle()) mNetworks.clear();
+        if (mListens || mNeverOn || mApplication.isIdle()) return;
+        mCarrierConfig.start();
+        mListens = true;
     }
 }

@@ -811,13 +811,15 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.removeUplinkFromNetd();
         start();
         final int calls = mNetd.calls;
+        // Looks for λ and for the uplink, once
         connect(CELL, cellular(SUB), link(RMNET));
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
         mTelephony.announceConfig(SUB);
         mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
         idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
-        assertEquals(calls, mNetd.calls);
+        assertEquals(calls + 2, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertDumped("Knobs: none, so λ stays off");
