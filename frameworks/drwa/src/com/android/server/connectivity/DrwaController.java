@@ -27,8 +27,10 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.HandlerThread;
 import android.util.ArrayMap;
+import android.util.ArraySet;
 import android.util.Log;
 import android.util.SparseArray;
+import com.android.internal.annotations.GuardedBy;
 import java.io.PrintWriter;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -91,6 +93,13 @@ public class DrwaController {
 
     /** Targets set from the shell, by interface. */
     private final ArrayMap<String, DrwaSetting> mOverrides = new ArrayMap<>();
+
+    /**
+     * What netd has told of, and the handler has not looked at yet: a link that goes up and down
+     * makes more events than there is to see.
+     */
+    @GuardedBy("mChangedInterfaces")
+    private final ArraySet<String> mChangedInterfaces = new ArraySet<>();
 
     private boolean mStarted;
 
@@ -215,12 +224,24 @@ public class DrwaController {
 
     /** Called on netd's behalf, on any thread. */
     private void postInterfaceChanged(String iface) {
-        if (!mApplication.isIdle()) mHandler.post(() -> onInterfaceChanged(iface));
+        if (mApplication.isIdle()) return;
+        synchronized (mChangedInterfaces) {
+            if (mChangedInterfaces.isEmpty()) mHandler.post(this::onInterfacesChanged);
+            mChangedInterfaces.add(iface);
+        }
     }
 
-    /** The interface of this name may be another one, or be gone. */
-    private void onInterfaceChanged(String iface) {
-        if (mApplication.onInterfaceChanged(iface)) update();
+    /** The interfaces of these names may be other ones, or be gone. */
+    private void onInterfacesChanged() {
+        final ArraySet<String> ifaces;
+        synchronized (mChangedInterfaces) {
+            // Before they are looked at: what changes meanwhile is looked at again
+            ifaces = new ArraySet<>(mChangedInterfaces);
+            mChangedInterfaces.clear();
+        }
+        boolean changed = false;
+        for (String iface : ifaces) changed |= mApplication.onInterfaceChanged(iface);
+        if (changed) update();
     }
 
     /** Prints the state and what led to it. Callable from any thread. */

@@ -1020,6 +1020,29 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
     }
 
     @Test
+    public void eventsThatWaitAreLookedAtOnce() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        final int calls = mNetd.calls;
+        mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET, true));
+        idle();
+        final int ofOneEvent = mNetd.calls - calls;
+        for (int i = 0; i < 100; i++) {
+            final boolean up = i % 2 == 1;
+            mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET, up));
+            mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET2, up));
+        }
+        mNetd.setKnob(RMNET, 0);
+        mNetd.setKnob(RMNET2, 0);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
+        // Both interfaces once, and two writes
+        final int calledSince = mNetd.calls - calls - ofOneEvent;
+        assertTrue(calledSince + " calls", calledSince <= 2 * ofOneEvent + 2);
+    }
+
+    @Test
     public void knobThatComesAfterItsInterfaceIsSet() {
         startOnCellular();
         mNetd.removeInterface(RMNET);
