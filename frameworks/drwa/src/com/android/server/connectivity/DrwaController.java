@@ -82,6 +82,8 @@ public class DrwaController {
 
     private static final String LOOPBACK = "lo";
 
+    private static final String TOO_OLD = "it needs Android 14";
+
     @NonNull private final Handler mHandler;
     @NonNull private final DrwaSwitch mSwitch;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
@@ -181,6 +183,10 @@ public class DrwaController {
 
     /** Starts writing, once telephony's services exist. Callable from any thread. */
     public void start() {
+        if (isTooOld()) {
+            Log.i(TAG, "DRWA is off: " + TOO_OLD);
+            return;
+        }
         mHandler.post(
                 () -> {
                     mStarted = true;
@@ -198,6 +204,7 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
+        if (isTooOld()) return;
         final DrwaNetwork state = new DrwaNetwork(nc, lp);
         final DrwaNetwork old = mNetworks.get(netId);
         if (state.equals(old) && mApplication.isSettled()) {
@@ -246,7 +253,7 @@ public class DrwaController {
 
     /** Prints the state and what led to it. Callable from any thread. */
     public void dump(@NonNull PrintWriter pw) {
-        final String reasonOff = mSwitch.getReasonOff();
+        final String reasonOff = isTooOld() ? TOO_OLD : mSwitch.getReasonOff();
         pw.println("DRWA: " + (reasonOff == null ? "enabled" : "off: " + reasonOff));
         mApplication.dumpSettings(pw);
         pw.println("Events without a change: " + mUnchangedEvents);
@@ -279,6 +286,7 @@ public class DrwaController {
 
         @Override
         public String override(String iface, int lambda) {
+            if (!mStarted) return "DRWA has not started";
             final String reasonOff = mSwitch.getReasonOff();
             if (reasonOff != null) return "DRWA is off: " + reasonOff;
             final String below = DrwaDecision.findBelow(mNetworks, iface);
@@ -297,6 +305,11 @@ public class DrwaController {
             update();
             return result == DrwaKnobs.Result.DONE ? null : "Cannot set " + iface + ": " + result;
         }
+    }
+
+    /** ConnectivityService's module has older platforms too, which lack calls of telephony's. */
+    private static boolean isTooOld() {
+        return Build.VERSION.SDK_INT < Build.VERSION_CODES.UPSIDE_DOWN_CAKE;
     }
 
     // HandlerUtils of ConnectivityService's module has the same, but host B has no such class.

@@ -41,6 +41,7 @@ import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.shadows.ShadowSystemProperties;
+import org.robolectric.util.ReflectionHelpers;
 
 @RunWith(RobolectricTestRunner.class)
 public class DrwaControllerTest extends DrwaControllerTestCase {
@@ -662,6 +663,25 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.fault = FakeNetd.Fault.NONE;
         connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
         assertEquals(0, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void nothingIsDoneOnAnOlderPlatform() throws Exception {
+        final int sdk = Build.VERSION.SDK_INT;
+        ReflectionHelpers.setStaticField(Build.VERSION.class, "SDK_INT", 33);
+        try {
+            start();
+            connect(CELL, cellular(SUB), link(RMNET));
+            mNetd.addInterface("rmnet_data4");
+            mController.onNetworkDestroyed(CELL);
+            assertShellSays("DRWA has not started", "set", WLAN, "150");
+            assertEquals(0, mNetd.calls);
+            assertEquals(0, mTelephony.reads);
+            assertEquals(1, countLogged("DrwaController", Log.INFO));
+            assertDumped("DRWA: off: it needs Android 14");
+        } finally {
+            ReflectionHelpers.setStaticField(Build.VERSION.class, "SDK_INT", sdk);
+        }
     }
 
     @Test
