@@ -261,7 +261,9 @@ final class DrwaApplication {
             final boolean missing = setting.isOn() && mKnobs.isMissing();
             if (missing) result = DrwaKnobs.Result.NO_LAMBDA;
             final StringBuilder text = new StringBuilder(iface + " " + setting);
-            if (result != DrwaKnobs.Result.DONE) text.append(", not written: ").append(result);
+            if (result != DrwaKnobs.Result.DONE) {
+                text.append(", not written: ").append(mKnobs.explain(iface, result));
+            }
             if (setting.isOn() && !missing) {
                 text.append("\n  ").append(describeQueue(iface, queues));
                 text.append("\n  ").append(describeLimit(decision.limits.get(iface)));

@@ -125,6 +125,12 @@ interface DrwaKnobs {
     @NonNull
     Result set(@NonNull String iface, @NonNull DrwaSetting setting, int queue);
 
+    /** For people who read a dump, why {@link #set} came to a result. */
+    @NonNull
+    default String explain(@NonNull String iface, @NonNull Result result) {
+        return result.toString();
+    }
+
     /** Takes away what no interface needs, once all of them are set. */
     @NonNull
     Result clean();

@@ -458,7 +458,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(List.of(), mNetd.getFilters(RMNET));
         assertDumped(
                 "rmnet_data2 λ=1.50: carrier 1989, not written: the BPF programs cannot be"
-                        + " attached");
+                        + " attached: EINVAL, as if another filter had priority 1, which an ingress"
+                        + " rate limit has (settings put global"
+                        + " ingress_rate_limit_bytes_per_second -1)");
         final String text = dump();
         assertTrue(text, text.contains("Cannot attach the programs to rmnet_data2: "));
         assertTrue(text, text.contains("EINVAL"));
