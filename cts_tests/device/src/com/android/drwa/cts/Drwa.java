@@ -10,6 +10,7 @@ import androidx.test.platform.app.InstrumentationRegistry;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -145,7 +146,8 @@ final class Drwa {
      * @param lambda in hundredths of a bandwidth-delay product
      */
     static void assertOn(String iface, int lambda) {
-        final String start = String.format("λ=%d.%02d: ", lambda / 100, lambda % 100);
+        // In digits that the dump has in any language
+        final String start = String.format(Locale.ROOT, "λ=%d.%02d: ", lambda / 100, lambda % 100);
         await(iface + " " + start, () -> getSetting(iface).startsWith(start));
         assertEquals(iface, lambda, getKnob(iface));
     }
