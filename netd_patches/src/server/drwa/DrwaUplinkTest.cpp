@@ -532,6 +532,16 @@ TEST_F(DrwaUplinkTest, ListThatIsAlwaysInterruptedIsNoAnswer) {
     EXPECT_TRUE(mRoute.hasDefaultTree("rmnet0"));
 }
 
+TEST_F(DrwaUplinkTest, ListThatFailsInTheMiddleIsNoAnswer) {
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    mRoute.listError = ENOMEM;
+    EXPECT_EQ(errorOfSetting("rmnet0", 0), ENOMEM);
+    EXPECT_EQ(target("rmnet0"), -ENOMEM);
+    mRoute.listError = INT_MAX;
+    EXPECT_EQ(target("rmnet0"), -EBADMSG);
+    EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+}
+
 TEST_F(DrwaUplinkTest, KernelThatDoesNotAnswer) {
     DrwaUplink uplink([](const std::string&, const DrwaReaderFn&) -> Result<void> {
         return Error(EACCES) << "rtnetlink: send";

@@ -120,6 +120,9 @@ class FakeRoute {
     uint16_t interruptedList = RTM_GETLINK;
     std::string interruptedAt;
 
+    // What lists end with, an errno or 0, and how far they come if it is one: to the first entry.
+    int listError = 0;
+
     // What the kernel refuses as unknown.
     std::set<std::string> unknownKinds;
 
@@ -242,7 +245,8 @@ class FakeRoute {
             if (link.lowerIsElsewhere) body += netlinkAttribute(IFLA_LINK_NETNSID, bytesOf(0));
             answer.push_back(netlinkMessage(RTM_NEWLINK, interruption.takeFlags(), body));
         }
-        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(0)));
+        if (listError != 0) answer.resize(1);
+        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(-listError)));
         return answer;
     }
 
@@ -273,7 +277,8 @@ class FakeRoute {
             answer.push_back(netlinkMessage(RTM_NEWQDISC, interruption.takeFlags(),
                                             bytesOf(tc) + netlinkAttribute(TCA_KIND, "clsact")));
         }
-        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(0)));
+        if (listError != 0) answer.resize(1);
+        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(-listError)));
         return answer;
     }
 
