@@ -61,7 +61,7 @@ final class Drwa {
     }
 
     /** The shell cannot read their maps; the policy tells what they hold now. */
-    private static boolean arePrograms() {
+    static boolean arePrograms() {
         return !exists(KNOB) && findDump().contains("\nKnobs: BPF");
     }
 
@@ -150,6 +150,19 @@ final class Drwa {
         final String start = String.format(Locale.ROOT, "λ=%d.%02d: ", lambda / 100, lambda % 100);
         await(iface + " " + start, () -> getSetting(iface).startsWith(start));
         assertEquals(iface, lambda, getKnob(iface));
+    }
+
+    /**
+     * Waits as {@link #assertOn} does for an interface that is stacked on another one. Programs
+     * govern its packets at the one below, and leave it alone.
+     */
+    static void assertStackedOn(String iface, String below, int lambda) {
+        assertOn(below, lambda);
+        if (arePrograms()) {
+            assertOff(iface, "governed at " + below);
+        } else {
+            assertOn(iface, lambda);
+        }
     }
 
     /** Waits as {@link #assertOn} does for an interface that has to be off for a reason. */
