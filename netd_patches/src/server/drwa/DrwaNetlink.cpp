@@ -18,6 +18,7 @@
 
 #include "DrwaNetlink.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
@@ -92,8 +93,18 @@ Result<bool> readMessages(const char* who, std::string_view datagram,
             header.nlmsg_len > datagram.size()) {
             return Error(EBADMSG) << who << ": a message is cut off";
         }
+        if (header.nlmsg_flags & NLM_F_DUMP_INTR) {
+            return Error(EINTR) << who << ": a list changed while it was read";
+        }
         const std::string_view body = dropBytes(datagram.substr(0, header.nlmsg_len), NLMSG_HDRLEN);
-        if (header.nlmsg_type == NLMSG_DONE) return true;
+        if (header.nlmsg_type == NLMSG_DONE) {
+            // A list that failed in the middle ends with its errno; what is missing here is 0.
+            int32_t error;
+            extract(body, &error);
+            if (error >= 0) return true;
+            if (error < -kMaxErrno) return Error(EBADMSG) << who << ": an end without a code";
+            return Error(-error) << who << ": a list that failed";
+        }
         if (header.nlmsg_type == NLMSG_ERROR) {
             nlmsgerr error;
             if (!extract(body, &error) || error.error > 0 || error.error < -kMaxErrno) {

@@ -67,6 +67,7 @@ base::Result<void> askNetlink(const char* who, int protocol, const std::string& 
 
 // Takes the messages in a datagram one by one. Returns whether the answer ends here;
 //   EBADMSG   the datagram, or a message in it, is cut off;
+//   EINTR     the kernel says that what it lists has changed meanwhile: any of it may be missing;
 //   other     the error that the kernel answers with, or that of |onMessage|.
 using DrwaMessageFn = std::function<base::Result<void>(uint16_t type, std::string_view body)>;
 base::Result<bool> readMessages(const char* who, std::string_view datagram,

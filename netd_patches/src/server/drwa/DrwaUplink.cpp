@@ -26,6 +26,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -66,6 +67,9 @@ constexpr uint32_t kMajor = 0x10000;
 constexpr uint32_t kClass = 1;
 
 constexpr int kLoopback = 1;
+
+// Interfaces come in bursts, as when a modem starts.
+constexpr int kListTries = 5;
 
 uint32_t majorOf(uint32_t handle) {
     return handle & ~(kMajor - 1);
@@ -160,7 +164,8 @@ Result<std::vector<DrwaLink>> chooseLinks(const std::vector<DrwaLink>& links,
     return chosen;
 }
 
-DrwaUplink::DrwaUplink(AskFn ask) : mAsk(std::move(ask)) {}
+DrwaUplink::DrwaUplink(AskFn ask, std::string module)
+    : mAsk(std::move(ask)), mModule(std::move(module)) {}
 
 Result<void> DrwaUplink::reset() {
     std::lock_guard guard(mMutex);
@@ -215,7 +220,10 @@ Result<void> DrwaUplink::set(const std::string& ifName, int targetMs) {
                             << handleText(tree->root->handle) << ", which somebody has set";
     }
     if (!kernelHasIt()) return Error(ENOENT) << "This kernel has no " << kGate;
-    return attach(*link, isFifo(tree->leaf) ? kLeaf : tree->leaf, targetUs);
+    auto attached = attach(*link, isFifo(tree->leaf) ? kLeaf : tree->leaf, targetUs);
+    // Its module may have been unloaded.
+    if (!attached.ok() && attached.error().code() == ENOENT) mKernelHasIt.reset();
+    return attached;
 }
 
 Result<int> DrwaUplink::getTarget(const std::string& ifName) {
@@ -311,14 +319,26 @@ Result<void> DrwaUplink::request(uint16_t type, uint16_t flags, const std::strin
                 [&](std::string_view datagram) { return readMessages(kWho, datagram, onMessage); });
 }
 
+// A list that was interrupted may lack the interface that matters, which is no ENODEV.
+Result<void> DrwaUplink::list(uint16_t type, const std::string& body,
+                              const std::function<void()>& onStart,
+                              const DrwaMessageFn& onMessage) const {
+    for (int left = kListTries - 1;; left--) {
+        onStart();
+        auto read = request(type, NLM_F_DUMP, body, onMessage);
+        if (read.ok() || read.error().code() != EINTR || left == 0) return read;
+    }
+}
+
 Result<std::vector<DrwaLink>> DrwaUplink::getLinks() const {
     std::vector<DrwaLink> links;
-    auto read = request(RTM_GETLINK, NLM_F_DUMP, bytesOf(ifinfomsg{}),
-                        [&](uint16_t type, std::string_view body) -> Result<void> {
-                            if (type != RTM_NEWLINK) return {};
-                            links.emplace_back();
-                            return readLink(body, &links.back());
-                        });
+    auto read = list(
+            RTM_GETLINK, bytesOf(ifinfomsg{}), [&] { links.clear(); },
+            [&](uint16_t type, std::string_view body) -> Result<void> {
+                if (type != RTM_NEWLINK) return {};
+                links.emplace_back();
+                return readLink(body, &links.back());
+            });
     if (!read.ok()) return Error() << "Cannot list interfaces: " << read.error();
     return links;
 }
@@ -334,8 +354,8 @@ Result<DrwaLink> DrwaUplink::findLink(const std::string& ifName) const {
 
 Result<std::vector<DrwaUplink::Qdisc>> DrwaUplink::readQdiscs() const {
     std::vector<Qdisc> qdiscs;
-    auto read = request(
-            RTM_GETQDISC, NLM_F_DUMP, bytesOf(tcmsg{}),
+    auto read = list(
+            RTM_GETQDISC, bytesOf(tcmsg{}), [&] { qdiscs.clear(); },
             [&](uint16_t type, std::string_view body) -> Result<void> {
                 if (type != RTM_NEWQDISC) return {};
                 tcmsg tc;
@@ -414,13 +434,14 @@ Result<void> DrwaUplink::write(uint16_t type, uint16_t flags, const Qdisc& qdisc
 }
 
 // By a message that cannot succeed: no kernel lists its kinds, and one that it does not know is the
-// first that it complains of.
+// first that it complains of. But it runs modprobe for that, so it is asked twice only if there is
+// a module by now.
 bool DrwaUplink::kernelHasIt() {
-    if (mKernelHasIt) return true;
+    if (mKernelHasIt && (*mKernelHasIt || access(mModule.c_str(), F_OK) != 0)) return *mKernelHasIt;
     auto tried = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL,
                        {kLoopback, kRootHandle, TC_H_ROOT, kGate, kBadTargetUs});
     mKernelHasIt = tried.ok() || tried.error().code() != ENOENT;
-    return mKernelHasIt;
+    return *mKernelHasIt;
 }
 
 Result<void> DrwaUplink::attach(const DrwaLink& link, const std::string& leaf, uint32_t targetUs) {

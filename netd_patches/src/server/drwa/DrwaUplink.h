@@ -133,7 +133,8 @@ class DrwaUplink {
     using AskFn = std::function<base::Result<void>(const std::string& message,
                                                    const DrwaReaderFn& reader)>;
 
-    explicit DrwaUplink(AskFn ask = askRtnetlink);
+    // |module| is there while the kernel has drwa_up as a module.
+    explicit DrwaUplink(AskFn ask = askRtnetlink, std::string module = "/sys/module/sch_drwa_up");
 
     // Takes away what an earlier netd has left, for the start of netd: whoever wanted it is
     // restarted too. Tries all interfaces whatever happens, and returns the first error.
@@ -145,6 +146,7 @@ class DrwaUplink {
     //   ENODEV   there is no such interface;
     //   EBUSY    somebody has set a root, which is not ours to replace;
     //   ENOENT   the kernel has no drwa_up;
+    //   EINTR    interfaces or qdiscs change too fast to be listed: worth another try;
     //   other    what the kernel said.
     //
     // If a step fails, the root is the kernel's default again. A kernel without fq_codel leaves
@@ -199,6 +201,9 @@ class DrwaUplink {
 
     base::Result<void> request(uint16_t type, uint16_t flags, const std::string& body,
                                const DrwaMessageFn& onMessage) const;
+    base::Result<void> list(uint16_t type, const std::string& body,
+                            const std::function<void()>& onStart,
+                            const DrwaMessageFn& onMessage) const;
     base::Result<DrwaLink> findLink(const std::string& ifName) const;
     base::Result<std::vector<Qdisc>> readQdiscs() const;
     static Tree treeOf(int ifIndex, const std::vector<Qdisc>& qdiscs);
@@ -217,11 +222,12 @@ class DrwaUplink {
     base::Result<void> remove(const Qdisc& root) const;
 
     const AskFn mAsk;
+    const std::string mModule;
 
     // Held while qdiscs are changed: no call sees another's half, or undoes it.
     mutable std::mutex mMutex;
-    // Once true, it stays true.
-    bool mKernelHasIt GUARDED_BY(mMutex) = false;
+    // As the kernel said last; none while it has to be asked.
+    std::optional<bool> mKernelHasIt GUARDED_BY(mMutex);
     int mDone GUARDED_BY(mMutex) = 0;
     int mRefused GUARDED_BY(mMutex) = 0;
     // Why interfaces do not have what was last wanted.

@@ -21,7 +21,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <android-base/file.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,9 +72,12 @@ class DrwaUplinkTest : public testing::Test {
     }
 
     FakeRoute mRoute;
+    const TemporaryDir mSysModule;
+    const std::string mModule = std::string(mSysModule.path) + "/sch_drwa_up";
     DrwaUplink mUplink{[this](const std::string& message, const DrwaReaderFn& reader) {
-        return mRoute.ask(message, reader);
-    }};
+                           return mRoute.ask(message, reader);
+                       },
+                       mModule};
 };
 
 TEST_F(DrwaUplinkTest, AttachesAndDetaches) {
@@ -334,10 +340,41 @@ TEST_F(DrwaUplinkTest, KernelWithoutIt) {
     EXPECT_EQ(mRoute.changes, 0);
     EXPECT_TRUE(mUplink.reset().ok());
     EXPECT_EQ(dump().back(), "  This kernel has no drwa_up.");
-    // As when its module is loaded
+    EXPECT_TRUE(mRoute.hasDefaultTree("lo"));
+}
+
+TEST_F(DrwaUplinkTest, KernelWithoutItIsAskedForItsModuleOnce) {
+    mRoute.unknownKinds = {"drwa_up"};
+    for (int i = 0; i < 3; i++) {
+        EXPECT_EQ(target("rmnet0"), -ENOENT);
+        EXPECT_EQ(errorOfSetting("rmnet1", 20), ENOENT);
+        EXPECT_EQ(dump().back(), "  This kernel has no drwa_up.");
+    }
+    EXPECT_EQ(mRoute.moduleRequests, 1);
+}
+
+TEST_F(DrwaUplinkTest, ModuleThatIsLoadedLaterIsFound) {
+    mRoute.unknownKinds = {"drwa_up"};
+    EXPECT_EQ(target("rmnet0"), -ENOENT);
+    // It is there, but its init function has not run yet.
+    ASSERT_EQ(mkdir(mModule.c_str(), 0700), 0);
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), ENOENT);
     mRoute.unknownKinds = {};
     EXPECT_EQ(target("rmnet0"), 0);
-    EXPECT_TRUE(mRoute.hasDefaultTree("lo"));
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+}
+
+TEST_F(DrwaUplinkTest, ModuleThatIsUnloadedIsMissed) {
+    ASSERT_EQ(mkdir(mModule.c_str(), 0700), 0);
+    EXPECT_EQ(target("rmnet0"), 0);
+    ASSERT_EQ(rmdir(mModule.c_str()), 0);
+    mRoute.unknownKinds = {"drwa_up"};
+    for (int i = 0; i < 3; i++) EXPECT_EQ(errorOfSetting("rmnet0", 20), ENOENT);
+    EXPECT_EQ(target("rmnet0"), -ENOENT);
+    EXPECT_EQ(dump().back(), "  This kernel has no drwa_up.");
+    // Once to attach it, and once to be sure
+    EXPECT_EQ(mRoute.moduleRequests, 2);
 }
 
 TEST_F(DrwaUplinkTest, KernelWithoutFqCodel) {
@@ -452,6 +489,57 @@ TEST_F(DrwaUplinkTest, DumpTellsWhy) {
     EXPECT_THAT(dump(), Contains(HasSubstr("rmnet1: ")));
     mRoute.removeInterface("rmnet1");
     EXPECT_THAT(dump(), Not(Contains(HasSubstr("rmnet1"))));
+}
+
+TEST_F(DrwaUplinkTest, ListThatIsInterruptedIsAskedForAgain) {
+    for (const uint16_t list : {RTM_GETLINK, RTM_GETQDISC}) {
+        // Before another one, and before the end
+        for (const char* ifName : {"rmnet0", "wlan0"}) {
+            mRoute.interruptedList = list;
+            mRoute.interruptedAt = ifName;
+            EXPECT_EQ(errorOfSetting(ifName, 20), 0);
+            mRoute.interruptions = 2;
+            EXPECT_EQ(target(ifName), 20);
+            mRoute.interruptions = 2;
+            EXPECT_EQ(errorOfSetting(ifName, 0), 0);
+            EXPECT_EQ(mRoute.interruptions, 0);
+            EXPECT_TRUE(mRoute.hasDefaultTree(ifName));
+        }
+    }
+    // What came before the interruption is not there twice.
+    mRoute.interruptedAt = "wlan0";
+    mRoute.interruptedList = RTM_GETLINK;
+    mRoute.interruptions = 1;
+    auto links = mUplink.getLinks();
+    ASSERT_TRUE(links.ok());
+    EXPECT_THAT(*links, SizeIs(4));
+}
+
+TEST_F(DrwaUplinkTest, ListThatIsAlwaysInterruptedIsNoAnswer) {
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    mRoute.interruptedAt = "rmnet0";
+    for (const uint16_t list : {RTM_GETLINK, RTM_GETQDISC}) {
+        mRoute.interruptedList = list;
+        mRoute.interruptions = 1000;
+        EXPECT_EQ(errorOfSetting("rmnet0", 0), EINTR);
+        EXPECT_EQ(target("rmnet0"), -EINTR);
+        EXPECT_GT(mRoute.interruptions, 900);
+        EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
+    }
+    EXPECT_EQ(mUplink.reset().error().code(), EINTR);
+    mRoute.interruptions = 0;
+    EXPECT_EQ(errorOfSetting("rmnet0", 0), 0);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet0"));
+}
+
+TEST_F(DrwaUplinkTest, ListThatFailsInTheMiddleIsNoAnswer) {
+    EXPECT_EQ(errorOfSetting("rmnet0", 20), 0);
+    mRoute.listError = ENOMEM;
+    EXPECT_EQ(errorOfSetting("rmnet0", 0), ENOMEM);
+    EXPECT_EQ(target("rmnet0"), -ENOMEM);
+    mRoute.listError = INT_MAX;
+    EXPECT_EQ(target("rmnet0"), -EBADMSG);
+    EXPECT_EQ(mRoute.tree("rmnet0"), kOne);
 }
 
 TEST_F(DrwaUplinkTest, KernelThatDoesNotAnswer) {

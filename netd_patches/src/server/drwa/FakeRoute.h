@@ -30,6 +30,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <android-base/logging.h>
@@ -113,8 +114,20 @@ class FakeRoute {
         return tree(ifName).empty() && !find(ifName).tree.empty();
     }
 
+    // How many lists of |interruptedList| are interrupted: they lack |interruptedAt|, and the
+    // kernel says so with the next message, or with the last one if nothing else is left.
+    int interruptions = 0;
+    uint16_t interruptedList = RTM_GETLINK;
+    std::string interruptedAt;
+
+    // What lists end with, an errno or 0, and how far they come if it is one: to the first entry.
+    int listError = 0;
+
     // What the kernel refuses as unknown.
     std::set<std::string> unknownKinds;
+
+    // How often modprobe was run for such a kind.
+    int moduleRequests = 0;
 
     // The statistics of all drwa_up.
     std::string xstats;
@@ -187,9 +200,34 @@ class FakeRoute {
         abort();
     }
 
-    std::vector<std::string> links() const {
+    // Leaves what belongs to |interruptedAt| out of a list.
+    class Interruption {
+      public:
+        Interruption(const FakeRoute& route, bool active) : mRoute(route), mActive(active) {}
+
+        bool skips(const std::string& ifName) {
+            const bool skipped = mActive && ifName == mRoute.interruptedAt;
+            if (skipped) mFlags = NLM_F_MULTI | NLM_F_DUMP_INTR;
+            return skipped;
+        }
+
+        uint16_t takeFlags() { return std::exchange(mFlags, NLM_F_MULTI); }
+
+      private:
+        const FakeRoute& mRoute;
+        const bool mActive;
+        uint16_t mFlags = NLM_F_MULTI;
+    };
+
+    bool isInterrupted(uint16_t list) {
+        return list == interruptedList && interruptions > 0 && interruptions-- > 0;
+    }
+
+    std::vector<std::string> links() {
         std::vector<std::string> answer;
+        Interruption interruption(*this, isInterrupted(RTM_GETLINK));
         for (const auto& [index, link] : mLinks) {
+            if (interruption.skips(link.ifName)) continue;
             ifinfomsg info = {};
             info.ifi_index = index;
             info.ifi_flags = link.flags;
@@ -205,15 +243,18 @@ class FakeRoute {
             if (!(link.flags & IFF_LOOPBACK)) body += netlinkAttribute(IFLA_LINKINFO, linkInfo);
             if (link.lower != 0) body += netlinkAttribute(IFLA_LINK, bytesOf(link.lower));
             if (link.lowerIsElsewhere) body += netlinkAttribute(IFLA_LINK_NETNSID, bytesOf(0));
-            answer.push_back(netlinkMessage(RTM_NEWLINK, NLM_F_MULTI, body));
+            answer.push_back(netlinkMessage(RTM_NEWLINK, interruption.takeFlags(), body));
         }
-        answer.push_back(netlinkMessage(NLMSG_DONE, NLM_F_MULTI, bytesOf(0)));
+        if (listError != 0) answer.resize(1);
+        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(-listError)));
         return answer;
     }
 
-    std::vector<std::string> qdiscs() const {
+    std::vector<std::string> qdiscs() {
         std::vector<std::string> answer;
+        Interruption interruption(*this, isInterrupted(RTM_GETQDISC));
         for (const auto& [index, link] : mLinks) {
+            if (interruption.skips(link.ifName)) continue;
             for (const Qdisc& qdisc : link.tree) {
                 tcmsg tc = {};
                 tc.tcm_ifindex = index;
@@ -226,17 +267,18 @@ class FakeRoute {
                     body += netlinkAttribute(TCA_OPTIONS, options);
                     body += netlinkAttribute(TCA_XSTATS, xstats);
                 }
-                answer.push_back(netlinkMessage(RTM_NEWQDISC, NLM_F_MULTI, body));
+                answer.push_back(netlinkMessage(RTM_NEWQDISC, interruption.takeFlags(), body));
             }
             // Whatever Android's BPF programs hang on
             tcmsg tc = {};
             tc.tcm_ifindex = index;
             tc.tcm_handle = 0xffff0000;
             tc.tcm_parent = TC_H_CLSACT;
-            answer.push_back(netlinkMessage(RTM_NEWQDISC, NLM_F_MULTI,
+            answer.push_back(netlinkMessage(RTM_NEWQDISC, interruption.takeFlags(),
                                             bytesOf(tc) + netlinkAttribute(TCA_KIND, "clsact")));
         }
-        answer.push_back(netlinkMessage(NLMSG_DONE, NLM_F_MULTI, bytesOf(0)));
+        if (listError != 0) answer.resize(1);
+        answer.push_back(netlinkMessage(NLMSG_DONE, interruption.takeFlags(), bytesOf(-listError)));
         return answer;
     }
 
@@ -303,7 +345,10 @@ class FakeRoute {
             })) {
             return ENOENT;
         }
-        if (unknownKinds.count(wanted.kind)) return ENOENT;
+        if (unknownKinds.count(wanted.kind)) {
+            moduleRequests++;
+            return ENOENT;
+        }
         if (!isGoodTarget(wanted)) return EINVAL;
         if (wanted.kind == "mq" && link.txQueues == 1) return EOPNOTSUPP;
         if (wanted.handle == 0) wanted.handle = mNextHandle += 0x10000;

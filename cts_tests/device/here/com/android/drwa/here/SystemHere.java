@@ -7,6 +7,7 @@ import static org.robolectric.Shadows.shadowOf;
 import android.app.Application;
 import android.content.Context;
 import android.net.NetworkInfo;
+import android.os.ConditionVariable;
 import android.os.Handler;
 import android.os.HandlerThread;
 import com.android.server.connectivity.DrwaController;
@@ -62,6 +63,8 @@ public class SystemHere extends Application {
         final boolean lacksDrwa = Boolean.getBoolean(KERNEL_LACKS_DRWA_PROPERTY);
         final boolean bpf = host == Host.A_BPF && !lacksDrwa;
         if (bpf) mNetd.replaceKnobsByBpf();
+        // A modem's, which no network has: by it the policy sees at the start what the kernel lacks
+        if (bpf) mNetd.addInterface("rmnet_ipa0");
         if (lacksDrwa) mNetd.removeDrwaFromKernel();
         shadowOf(this).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
         final FakeTelephony telephony = new FakeTelephony(this);
@@ -84,6 +87,10 @@ public class SystemHere extends Application {
                 0 /* dumpPriority */);
         if (patched) {
             policy.start();
+            // As a phone has long done by the time of a test
+            final ConditionVariable started = new ConditionVariable();
+            handler.post(started::open);
+            started.block();
         } else {
             new DrwaService(this).onStart();
         }

@@ -5,6 +5,7 @@ package com.android.drwa.cts;
 import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
 import static com.android.drwa.cts.Drwa.assertOff;
 import static com.android.drwa.cts.Drwa.assertOn;
+import static com.android.drwa.cts.Drwa.assertStackedOn;
 
 import android.net.NetworkCapabilities;
 import org.junit.Before;
@@ -39,10 +40,9 @@ public class Clat464Test extends DrwaTestCase {
     public void itsInterfaceIsSetWithTheNetwork() {
         final String iface =
                 connectIpv6Only(TestNetworks.cellular(mCarrier.getSubId())).getInterface();
-        assertOn(CLAT_PREFIX + iface, LAMBDA);
-        assertOn(iface, LAMBDA);
+        assertStackedOn(CLAT_PREFIX + iface, iface, LAMBDA);
         mCarrier.override(true, LAMBDA2);
-        assertOn(CLAT_PREFIX + iface, LAMBDA2);
+        assertStackedOn(CLAT_PREFIX + iface, iface, LAMBDA2);
         mCarrier.override(false, LAMBDA2);
         assertOff(CLAT_PREFIX + iface, "");
     }

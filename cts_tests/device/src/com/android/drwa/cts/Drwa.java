@@ -10,6 +10,7 @@ import androidx.test.platform.app.InstrumentationRegistry;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -60,7 +61,7 @@ final class Drwa {
     }
 
     /** The shell cannot read their maps; the policy tells what they hold now. */
-    private static boolean arePrograms() {
+    static boolean arePrograms() {
         return !exists(KNOB) && findDump().contains("\nKnobs: BPF");
     }
 
@@ -145,9 +146,23 @@ final class Drwa {
      * @param lambda in hundredths of a bandwidth-delay product
      */
     static void assertOn(String iface, int lambda) {
-        final String start = String.format("λ=%d.%02d: ", lambda / 100, lambda % 100);
+        // In digits that the dump has in any language
+        final String start = String.format(Locale.ROOT, "λ=%d.%02d: ", lambda / 100, lambda % 100);
         await(iface + " " + start, () -> getSetting(iface).startsWith(start));
         assertEquals(iface, lambda, getKnob(iface));
+    }
+
+    /**
+     * Waits as {@link #assertOn} does for an interface that is stacked on another one. Programs
+     * govern its packets at the one below, and leave it alone.
+     */
+    static void assertStackedOn(String iface, String below, int lambda) {
+        assertOn(below, lambda);
+        if (arePrograms()) {
+            assertOff(iface, "governed at " + below);
+        } else {
+            assertOn(iface, lambda);
+        }
     }
 
     /** Waits as {@link #assertOn} does for an interface that has to be off for a reason. */

@@ -7,6 +7,7 @@ import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
 import static com.android.drwa.cts.Drwa.assertOff;
 import static com.android.drwa.cts.Drwa.assertOn;
 import static com.android.drwa.cts.Drwa.assertReset;
+import static com.android.drwa.cts.Drwa.assertStackedOn;
 import static com.android.drwa.cts.Drwa.assertUplink;
 import static com.android.drwa.cts.Drwa.shell;
 import static org.junit.Assert.assertEquals;
@@ -123,7 +124,7 @@ public class UplinkTest extends DrwaTestCase {
         final String clat = CLAT_PREFIX + network.getInterface();
         Drwa.await(
                 "464xlat", () -> network.getLinkProperties().getAllInterfaceNames().contains(clat));
-        assertOn(clat, LAMBDA);
+        assertStackedOn(clat, network.getInterface(), LAMBDA);
         assertUplink(network.getInterface(), TARGET_MS);
         assertEquals(Drwa.OFF, Drwa.getUplink(clat));
     }

@@ -80,7 +80,7 @@ final class DrwaApplication {
     /** Why there are none, for people who read a dump. */
     @Nullable private volatile String mReasonNoBpf;
 
-    /** Whether all knobs are missing. Once true, it stays true. */
+    /** Whether all knobs are missing, as far as is known. */
     private volatile boolean mNoKnobs;
 
     @NonNull private volatile List<String> mDescription = Collections.emptyList();
@@ -104,9 +104,21 @@ final class DrwaApplication {
         mUplink = new DrwaUplink(netd, deps::getInterfaceNames, mLog);
     }
 
-    /** Whether there is nothing that could ever be set. Callable from any thread. */
+    /**
+     * Whether there is nothing that could be set, unless {@link #lookAgain} finds something.
+     * Callable from any thread.
+     */
     boolean isIdle() {
         return mNoKnobs && mUplink.isMissing();
+    }
+
+    /**
+     * Looks at an interface for what was missing: a module of the kernel's may have been loaded.
+     * Programs that govern stay.
+     */
+    void lookAgain(@NonNull String iface) {
+        if (mNoKnobs && mKnobs.refresh(iface) == DrwaKnobs.Result.DONE) mNoKnobs = false;
+        if (mUplink.isMissing()) mUplink.refresh(iface);
     }
 
     /** Whether all that had to be written is. */
@@ -135,6 +147,7 @@ final class DrwaApplication {
         if (isIdle()) return false;
         mKnobs.refresh(iface);
         mUplink.refresh(iface);
+        mNoKnobs &= mKnobs.isMissing();
         return true;
     }
 
@@ -142,6 +155,7 @@ final class DrwaApplication {
     @NonNull
     DrwaKnobs.Result set(@NonNull String iface, @NonNull DrwaSetting setting, int queue) {
         final DrwaKnobs.Result result = mKnobs.refresh(iface);
+        mNoKnobs &= mKnobs.isMissing();
         return result == DrwaKnobs.Result.DONE ? mKnobs.set(iface, setting, queue) : result;
     }
 
@@ -247,7 +261,9 @@ final class DrwaApplication {
             final boolean missing = setting.isOn() && mKnobs.isMissing();
             if (missing) result = DrwaKnobs.Result.NO_LAMBDA;
             final StringBuilder text = new StringBuilder(iface + " " + setting);
-            if (result != DrwaKnobs.Result.DONE) text.append(", not written: ").append(result);
+            if (result != DrwaKnobs.Result.DONE) {
+                text.append(", not written: ").append(mKnobs.explain(iface, result));
+            }
             if (setting.isOn() && !missing) {
                 text.append("\n  ").append(describeQueue(iface, queues));
                 text.append("\n  ").append(describeLimit(decision.limits.get(iface)));

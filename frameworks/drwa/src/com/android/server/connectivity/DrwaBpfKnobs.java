@@ -19,6 +19,7 @@
 package com.android.server.connectivity;
 
 import static android.system.OsConstants.E2BIG;
+import static android.system.OsConstants.EEXIST;
 import static android.system.OsConstants.EINVAL;
 import static android.system.OsConstants.EIO;
 import static android.system.OsConstants.ENODEV;
@@ -29,6 +30,7 @@ import android.annotation.Nullable;
 import android.os.Build;
 import android.system.ErrnoException;
 import android.system.Os;
+import android.system.OsConstants;
 import android.util.ArrayMap;
 import android.util.ArraySet;
 import android.util.SparseArray;
@@ -129,6 +131,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     /** The entries of interfaces that exist, as far as is known. */
     private final ArrayMap<String, Entry> mEntries = new ArrayMap<>();
+
+    /** Why programs cannot be attached, by interface. */
+    private final ArrayMap<String, String> mAttachProblems = new ArrayMap<>();
 
     /** Indices of entries that have to go, since their interface has or they were left. */
     private final ArraySet<Integer> mGone = new ArraySet<>();
@@ -659,6 +664,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     @Override
     public Result set(String iface, DrwaSetting setting, int queue) {
+        mAttachProblems.remove(iface);
         Entry known = mEntries.get(iface);
         if (!setting.isOn()) return known == null ? Result.DONE : setOff(iface, known, setting);
         final int index = known == null ? mDeps.getIndex(iface) : known.mIndex;
@@ -790,10 +796,29 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             addFilter(entry.mIndex, false);
         } catch (ErrnoException e) {
             mLog.onError("Cannot attach the programs to " + iface, e);
+            mAttachProblems.put(iface, describeAttachProblem(e.errno));
             return Result.ATTACH_FAILED;
         }
         mEntries.put(iface, entry.with(Filters.ATTACHED));
         return Result.DONE;
+    }
+
+    /** The kernel takes no filter where one of another kind has its priority. */
+    private static String describeAttachProblem(int errno) {
+        final String name = OsConstants.errnoName(errno);
+        if (errno != EINVAL && errno != EEXIST) return name;
+        return name
+                + (", as if another filter had priority " + PRIORITY)
+                + ", which an ingress rate limit has"
+                + " (settings put global ingress_rate_limit_bytes_per_second -1)";
+    }
+
+    @Override
+    public String explain(String iface, Result result) {
+        final String problem = mAttachProblems.get(iface);
+        return result == Result.ATTACH_FAILED && problem != null
+                ? result + ": " + problem
+                : result.toString();
     }
 
     private void addFilter(int index, boolean ingress) throws ErrnoException {

@@ -47,7 +47,8 @@ import java.util.concurrent.Executor;
  *
  * @hide
  */
-// The oldest platform that DRWA supports, though ConnectivityService's module has older ones too
+// DrwaController starts nothing on older platforms, though ConnectivityService's module has these
+// too
 @TargetApi(Build.VERSION_CODES.UPSIDE_DOWN_CAKE)
 final class DrwaCarrierConfig implements DrwaDecision.Carriers {
     private static final String TAG = DrwaCarrierConfig.class.getSimpleName();

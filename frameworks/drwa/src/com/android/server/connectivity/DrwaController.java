@@ -27,8 +27,10 @@ import android.os.Build;
 import android.os.Handler;
 import android.os.HandlerThread;
 import android.util.ArrayMap;
+import android.util.ArraySet;
 import android.util.Log;
 import android.util.SparseArray;
+import com.android.internal.annotations.GuardedBy;
 import java.io.PrintWriter;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -68,7 +70,7 @@ import java.util.concurrent.Executor;
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
  * could not be written is tried again at any event, and by itself. Without any knobs and without an
- * uplink that can be set, they do nothing.
+ * uplink that can be set, they do no more than to look for these when a network comes.
  *
  * <p>It takes notice of events. {@link DrwaDecision} says what follows from them, {@link
  * DrwaApplication} writes that, {@link DrwaShell} has the commands of developers.
@@ -79,6 +81,8 @@ public class DrwaController {
     private static final String TAG = DrwaController.class.getSimpleName();
 
     private static final String LOOPBACK = "lo";
+
+    private static final String TOO_OLD = "it needs Android 14";
 
     @NonNull private final Handler mHandler;
     @NonNull private final DrwaSwitch mSwitch;
@@ -92,7 +96,20 @@ public class DrwaController {
     /** Targets set from the shell, by interface. */
     private final ArrayMap<String, DrwaSetting> mOverrides = new ArrayMap<>();
 
+    /**
+     * What netd has told of, and the handler has not looked at yet: a link that goes up and down
+     * makes more events than there is to see.
+     */
+    @GuardedBy("mChangedInterfaces")
+    private final ArraySet<String> mChangedInterfaces = new ArraySet<>();
+
     private boolean mStarted;
+
+    /** Whether a property keeps all of it off until the system server starts again. */
+    private boolean mNeverOn;
+
+    /** Whether changes of carrier configurations are heard of. */
+    private boolean mListens;
 
     /** Written on the handler's thread alone, read by others too. */
     private volatile int mUnchangedEvents;
@@ -166,12 +183,15 @@ public class DrwaController {
 
     /** Starts writing, once telephony's services exist. Callable from any thread. */
     public void start() {
+        if (isTooOld()) {
+            Log.i(TAG, "DRWA is off: " + TOO_OLD);
+            return;
+        }
         mHandler.post(
                 () -> {
                     mStarted = true;
-                    final boolean neverOn = !mSwitch.start(mHandler, this::update);
+                    mNeverOn = !mSwitch.start(mHandler, this::update);
                     update();
-                    if (!neverOn && !mApplication.isIdle()) mCarrierConfig.start();
                 });
     }
 
@@ -184,7 +204,7 @@ public class DrwaController {
     public void onNetworkChanged(
             int netId, @NonNull NetworkCapabilities nc, @NonNull LinkProperties lp) {
         ensureRunningOnHandlerThread();
-        if (mApplication.isIdle()) return;
+        if (isTooOld()) return;
         final DrwaNetwork state = new DrwaNetwork(nc, lp);
         final DrwaNetwork old = mNetworks.get(netId);
         if (state.equals(old) && mApplication.isSettled()) {
@@ -194,6 +214,7 @@ public class DrwaController {
         mNetworks.put(netId, state);
         if (old != null) forgetUnusedSubscription(old.mSubId);
         if (old == null) state.mInterfaces.forEach(mApplication::onNetworkOf);
+        if (old == null) state.mInterfaces.forEach(mApplication::lookAgain);
         update();
     }
 
@@ -210,17 +231,29 @@ public class DrwaController {
 
     /** Called on netd's behalf, on any thread. */
     private void postInterfaceChanged(String iface) {
-        if (!mApplication.isIdle()) mHandler.post(() -> onInterfaceChanged(iface));
+        if (mApplication.isIdle()) return;
+        synchronized (mChangedInterfaces) {
+            if (mChangedInterfaces.isEmpty()) mHandler.post(this::onInterfacesChanged);
+            mChangedInterfaces.add(iface);
+        }
     }
 
-    /** The interface of this name may be another one, or be gone. */
-    private void onInterfaceChanged(String iface) {
-        if (mApplication.onInterfaceChanged(iface)) update();
+    /** The interfaces of these names may be other ones, or be gone. */
+    private void onInterfacesChanged() {
+        final ArraySet<String> ifaces;
+        synchronized (mChangedInterfaces) {
+            // Before they are looked at: what changes meanwhile is looked at again
+            ifaces = new ArraySet<>(mChangedInterfaces);
+            mChangedInterfaces.clear();
+        }
+        boolean changed = false;
+        for (String iface : ifaces) changed |= mApplication.onInterfaceChanged(iface);
+        if (changed) update();
     }
 
     /** Prints the state and what led to it. Callable from any thread. */
     public void dump(@NonNull PrintWriter pw) {
-        final String reasonOff = mSwitch.getReasonOff();
+        final String reasonOff = isTooOld() ? TOO_OLD : mSwitch.getReasonOff();
         pw.println("DRWA: " + (reasonOff == null ? "enabled" : "off: " + reasonOff));
         mApplication.dumpSettings(pw);
         pw.println("Events without a change: " + mUnchangedEvents);
@@ -253,6 +286,7 @@ public class DrwaController {
 
         @Override
         public String override(String iface, int lambda) {
+            if (!mStarted) return "DRWA has not started";
             final String reasonOff = mSwitch.getReasonOff();
             if (reasonOff != null) return "DRWA is off: " + reasonOff;
             final String below = DrwaDecision.findBelow(mNetworks, iface);
@@ -271,6 +305,11 @@ public class DrwaController {
             update();
             return result == DrwaKnobs.Result.DONE ? null : "Cannot set " + iface + ": " + result;
         }
+    }
+
+    /** ConnectivityService's module has older platforms too, which lack calls of telephony's. */
+    private static boolean isTooOld() {
+        return Build.VERSION.SDK_INT < Build.VERSION_CODES.UPSIDE_DOWN_CAKE;
     }
 
     // HandlerUtils of ConnectivityService's module has the same, but host B has no such class.
@@ -293,10 +332,12 @@ public class DrwaController {
 
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
-        if (!mStarted) return;
+        if (!mStarted || mApplication.isIdle()) return;
         mApplication.listen();
         mApplication.apply(
                 new DrwaDecision(mNetworks, mCarrierConfig, mSwitch.getReasonOff(), mOverrides));
-        if (mApplication.isIdle()) mNetworks.clear();
+        if (mListens || mNeverOn || mApplication.isIdle()) return;
+        mCarrierConfig.start();
+        mListens = true;
     }
 }

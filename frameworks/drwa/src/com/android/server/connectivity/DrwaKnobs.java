@@ -76,7 +76,7 @@ interface DrwaKnobs {
         return queue == OWN_QUEUE ? "queue of its own" : "queue " + queue;
     }
 
-    /** Whether these are known to be missing. Once true, it stays true. */
+    /** Whether these were missing when last looked for, see {@link #refresh}. */
     boolean isMissing();
 
     /** Whether interfaces may share a queue, as far as is known. */
@@ -109,7 +109,10 @@ interface DrwaKnobs {
     /** An interface has joined a network or left one, with which netd may take things away. */
     void onNetworkOf(@NonNull String iface);
 
-    /** Finds out what an interface holds, and {@link Result#DONE} if it can be set. */
+    /**
+     * Finds out what an interface holds, and {@link Result#DONE} if it can be set. What was missing
+     * may be there by now.
+     */
     @NonNull
     Result refresh(@NonNull String iface);
 
@@ -121,6 +124,12 @@ interface DrwaKnobs {
      */
     @NonNull
     Result set(@NonNull String iface, @NonNull DrwaSetting setting, int queue);
+
+    /** For people who read a dump, why {@link #set} came to a result. */
+    @NonNull
+    default String explain(@NonNull String iface, @NonNull Result result) {
+        return result.toString();
+    }
 
     /** Takes away what no interface needs, once all of them are set. */
     @NonNull

@@ -92,7 +92,7 @@ final class DrwaParameter {
         mFailed = failed;
     }
 
-    /** Whether it is known to be missing on all interfaces. Once true, it stays true. */
+    /** Whether it was missing on all interfaces when last looked for, see {@link #refresh}. */
     boolean isMissing() {
         return mMissing;
     }
@@ -126,18 +126,25 @@ final class DrwaParameter {
         }
     }
 
-    /** Finds out what an interface holds, and {@link DrwaKnobs.Result#DONE} if it can be set. */
+    /**
+     * Finds out what an interface holds, and {@link DrwaKnobs.Result#DONE} if it can be set. What
+     * was missing may be there by now, as when a module of the kernel's was loaded.
+     */
     @NonNull
     DrwaKnobs.Result refresh(@NonNull String iface) {
-        if (mMissing) return mLacking;
         try {
             final int value = Integer.parseInt(get(iface, mName));
             mSeen = true;
             remember(iface, value);
-            return DrwaKnobs.Result.DONE;
         } catch (RemoteException | RuntimeException e) {
-            return onError("read", iface, e);
+            return mMissing ? mLacking : onError("read", iface, e);
         }
+        if (mMissing) {
+            mMissing = false;
+            Log.i(TAG, mName + " is there now");
+            refreshAll();
+        }
+        return DrwaKnobs.Result.DONE;
     }
 
     /**

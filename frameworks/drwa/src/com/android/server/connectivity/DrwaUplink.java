@@ -75,7 +75,7 @@ final class DrwaUplink {
                         DrwaKnobs.Result.UPLINK_FAILED);
     }
 
-    /** Whether netd or the kernel is known to lack it. Once true, it stays true. */
+    /** Whether netd or the kernel lacked it when last looked for, see {@link #refresh}. */
     boolean isMissing() {
         return mTarget.isMissing();
     }
@@ -97,7 +97,7 @@ final class DrwaUplink {
         mStarted = true;
     }
 
-    /** Takes notice that an interface may be another one, or be gone. */
+    /** Takes notice that an interface may be another one, or be gone, or have what was missing. */
     void refresh(@NonNull String iface) {
         mRefused.remove(iface);
         mTarget.refresh(iface);
@@ -138,7 +138,7 @@ final class DrwaUplink {
         return isMissing() ? DrwaKnobs.Result.NO_UPLINK : result;
     }
 
-    /** Time changes nothing of a vendor's qdisc, nor of what is missing for good. */
+    /** Time changes nothing of a vendor's qdisc, nor of what is missing. */
     private boolean isSettled(DrwaKnobs.Result result) {
         return result == DrwaKnobs.Result.DONE || result == DrwaKnobs.Result.BUSY || isMissing();
     }

@@ -198,12 +198,13 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mBpf.problem = new ErrnoException("nativeBpfFdGet", OsConstants.EACCES);
         start();
         final int calls = mNetd.calls;
+        // Looks for λ and for the uplink, once
         connect(CELL, cellular(SUB), link(RMNET));
         mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
         idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
-        assertEquals(calls, mNetd.calls);
+        assertEquals(calls + 2, mNetd.calls);
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertEquals(1, countLogged("DrwaController", Log.INFO));
         assertDumped("This kernel has no tcp_drwa_lambda");
@@ -457,7 +458,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(List.of(), mNetd.getFilters(RMNET));
         assertDumped(
                 "rmnet_data2 λ=1.50: carrier 1989, not written: the BPF programs cannot be"
-                        + " attached");
+                        + " attached: EINVAL, as if another filter had priority 1, which an ingress"
+                        + " rate limit has (settings put global"
+                        + " ingress_rate_limit_bytes_per_second -1)");
         final String text = dump();
         assertTrue(text, text.contains("Cannot attach the programs to rmnet_data2: "));
         assertTrue(text, text.contains("EINVAL"));

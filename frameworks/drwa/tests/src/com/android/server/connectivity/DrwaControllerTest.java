@@ -41,6 +41,7 @@ import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
 import org.robolectric.RuntimeEnvironment;
 import org.robolectric.shadows.ShadowSystemProperties;
+import org.robolectric.util.ReflectionHelpers;
 
 @RunWith(RobolectricTestRunner.class)
 public class DrwaControllerTest extends DrwaControllerTestCase {
@@ -665,6 +666,25 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
     }
 
     @Test
+    public void nothingIsDoneOnAnOlderPlatform() throws Exception {
+        final int sdk = Build.VERSION.SDK_INT;
+        ReflectionHelpers.setStaticField(Build.VERSION.class, "SDK_INT", 33);
+        try {
+            start();
+            connect(CELL, cellular(SUB), link(RMNET));
+            mNetd.addInterface("rmnet_data4");
+            mController.onNetworkDestroyed(CELL);
+            assertShellSays("DRWA has not started", "set", WLAN, "150");
+            assertEquals(0, mNetd.calls);
+            assertEquals(0, mTelephony.reads);
+            assertEquals(1, countLogged("DrwaController", Log.INFO));
+            assertDumped("DRWA: off: it needs Android 14");
+        } finally {
+            ReflectionHelpers.setStaticField(Build.VERSION.class, "SDK_INT", sdk);
+        }
+    }
+
+    @Test
     public void nothingIsDoneBeforeTheStart() {
         announceSims();
         connect(CELL, cellular(SUB), link(RMNET));
@@ -811,13 +831,15 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.removeUplinkFromNetd();
         start();
         final int calls = mNetd.calls;
+        // Looks for λ and for the uplink, once
         connect(CELL, cellular(SUB), link(RMNET));
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
         mTelephony.announceConfig(SUB);
         mNetd.addInterface("rmnet_data4");
         idle();
         mController.onNetworkDestroyed(CELL);
         idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
-        assertEquals(calls, mNetd.calls);
+        assertEquals(calls + 2, mNetd.calls);
         assertEquals(0, mTelephony.reads);
         assertEquals(2, countLogged("DrwaKnobs", Log.INFO));
         assertDumped("Knobs: none, so λ stays off");
@@ -1015,6 +1037,29 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
             idle();
             assertEquals(LAMBDA, mNetd.getKnob(RMNET));
         }
+    }
+
+    @Test
+    public void eventsThatWaitAreLookedAtOnce() {
+        startOnCellular();
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        final int calls = mNetd.calls;
+        mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET, true));
+        idle();
+        final int ofOneEvent = mNetd.calls - calls;
+        for (int i = 0; i < 100; i++) {
+            final boolean up = i % 2 == 1;
+            mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET, up));
+            mNetd.announce(listener -> listener.onInterfaceLinkStateChanged(RMNET2, up));
+        }
+        mNetd.setKnob(RMNET, 0);
+        mNetd.setKnob(RMNET2, 0);
+        idle();
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+        assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
+        // Both interfaces once, and two writes
+        final int calledSince = mNetd.calls - calls - ofOneEvent;
+        assertTrue(calledSince + " calls", calledSince <= 2 * ofOneEvent + 2);
     }
 
     @Test

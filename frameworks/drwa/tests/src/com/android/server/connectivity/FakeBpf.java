@@ -91,6 +91,12 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
             DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
                 return new DrwaBpfKnobs(bpf, log);
             }
+
+            // The machine's own are unknown to netd, which then says nothing of the kernel
+            @Override
+            List<String> getInterfaceNames() {
+                return new ArrayList<>(netd.getKnobs().keySet());
+            }
         };
     }
 

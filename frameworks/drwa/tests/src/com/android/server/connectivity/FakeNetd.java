@@ -186,6 +186,18 @@ public class FakeNetd extends INetd.Default {
         mKernelHasDrwa = true;
     }
 
+    /** As when that module goes, and what its knobs held with it. */
+    public void unloadDrwaFromKernel() {
+        mKernelHasDrwa = false;
+        mKnobs.replaceAll((iface, lambda) -> 0);
+        mQueues.clear();
+    }
+
+    /** As when the qdisc's module was loaded. */
+    public void addUplinkToKernel() {
+        mKernelHasUplink = true;
+    }
+
     public boolean hasBpf() {
         return mDevs != null;
     }
