@@ -76,7 +76,20 @@ static u32 aqm_next(struct drwa_udp *u, u32 from_us, u32 interval_us)
 	return from_us + ((u64)interval_us * u->inverse_sqrt >> 16);
 }
 
-/* Should a packet be dropped, with a queue of @q_us? */
+/* Was nothing judged for @pause_us after @due_us, when a packet would have been dropped?
+ *
+ * That is never more than half a second ahead.
+ */
+static bool aqm_paused(u32 now_us, u32 due_us, u32 pause_us)
+{
+	return now_us - due_us + DRWA_SECOND_US / 2 > DRWA_SECOND_US / 2 + pause_us;
+}
+
+/* Should a packet be dropped, with a queue of @q_us?
+ *
+ * A row ends when the queue is empty (RFC 8289, 5.6): so the flow's was if nothing came for as
+ * long as this packet waited.
+ */
 static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 {
 	u32 interval_us = 2 * target_us, more;
@@ -85,6 +98,12 @@ static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 		u->above_us = 0;
 		u->dropping = 0;
 		return false;
+	}
+	if (u->above_us &&
+	    aqm_paused(now_us, u->dropping ? u->next_us : u->above_us,
+		       max(interval_us, q_us))) {
+		u->above_us = 0;
+		u->dropping = 0;
 	}
 	if (!u->above_us)
 		u->above_us = (now_us + interval_us) | 1;
@@ -95,6 +114,9 @@ static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 			return false;
 		u->count++;
 		u->next_us = aqm_next(u, u->next_us, interval_us);
+		/* No more than one is due. */
+		if ((s32)(now_us - u->next_us) > 0)
+			u->next_us = now_us;
 		return true;
 	}
 	u->dropping = 1;

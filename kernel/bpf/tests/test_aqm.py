@@ -63,15 +63,23 @@ def constant(q_ms: int) -> Callable[[int], int]:
 
 
 def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
-    """RFC 8289, 5, of the packets that are judged; its square root is none of Newton's."""
+    """RFC 8289, 5, of the packets that are judged; its square root is none of Newton's.
+
+    If the last one came before this one went into the queue, or an interval ago, the queue became
+    empty: its dodequeue() (5.6) then says so, and its dequeue() (5.5) ends the row.
+    """
     drops = []
     first_above: int | None = None
+    last = -math.inf
     next_drop = -math.inf
     dropping, count, last_count = False, 0, 0
     for (now, q, target, _), each in zip(given_steps, judged, strict=True):
         drop = False
         if each.bulk:
             ok = False
+            if now - last > max(2 * target, q):
+                first_above, dropping = None, False
+            last = now
             if q < target:
                 first_above = None
             elif first_above is None:
@@ -108,18 +116,24 @@ def test_a_queue_that_stays_is_codels(steps: Steps, q_ms: int) -> None:
 
 @given(
     turns=st.lists(
-        st.tuples(st.integers(50, 1500), st.sampled_from([0, 30, 59, 65, 120, 400])),
+        st.tuples(
+            st.integers(50, 1500),
+            st.sampled_from([0, 30, 59, 65, 120, 400]),
+            st.sampled_from([0, 0, 0, 300, 1500]),
+        ),
         min_size=1,
         max_size=20,
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_queues_that_come_and_go_are_codels(steps: Steps, turns: list[tuple[int, int]]) -> None:
+def test_queues_that_come_and_go_are_codels(
+    steps: Steps, turns: list[tuple[int, int, int]]
+) -> None:
     given_steps: list[Step] = []
     at = SECOND
-    for length_ms, q_ms in turns:
+    for length_ms, q_ms, pause_ms in turns:
         given_steps += download(6, length_ms / 1000, constant(q_ms), at)
-        at += length_ms * MS
+        at += (length_ms + pause_ms) * MS
     judged = steps(given_steps)
     drops = sum(each.drop for each in judged)
     expected = sum(codel(given_steps, judged))
@@ -128,6 +142,40 @@ def test_queues_that_come_and_go_are_codels(steps: Steps, turns: list[tuple[int,
         drops,
         expected,
     )
+
+
+@pytest.mark.parametrize("pause_ms", [300, 1000, 8000, 3_000_000])
+@pytest.mark.parametrize("before_ms", [3000, 700])
+def test_a_pause_ends_a_row(steps: Steps, before_ms: int, pause_ms: int) -> None:
+    """What was due in it is not due at once; a first drop of the row before or none."""
+    begins = SECOND + (before_ms + pause_ms) * MS
+    given_steps = download(8, before_ms / 1000, constant(150))
+    given_steps += download(8, 4, constant(90), begins)
+    judged = steps(given_steps)
+    rows = [len(list(row)) for drop, row in itertools.groupby(e.drop for e in judged) if drop]
+    assert max(rows) == 1
+    first = next(
+        s[0] for s, e in zip(given_steps, judged, strict=True) if e.drop and s[0] >= begins
+    )
+    assert first - begins >= 2 * TARGET_US
+
+
+def test_a_pause_within_a_queue_ends_none(steps: Steps) -> None:
+    """A sender that halves its window stops for half a queue, which is not empty then."""
+    given_steps = download(8, 3, constant(2000)) + download(8, 1, constant(2000), 5 * SECOND)
+    judged = zip(given_steps, steps(given_steps), strict=True)
+    assert next(s[0] for s, e in judged if e.drop and s[0] > 4 * SECOND) < 5 * SECOND + 50 * MS
+
+
+def test_what_is_not_judged_ends_a_row(steps: Steps) -> None:
+    """A download that becomes a call, and a download again."""
+    given_steps = download(8, 3, constant(150)) + download(0.1, 6, constant(150), 4 * SECOND)
+    given_steps += download(8, 3, constant(150), 10 * SECOND)
+    judged = zip(given_steps, steps(given_steps), strict=True)
+    late = [each.drop for step, each in judged if step[0] > 10 * SECOND]
+    rows = [len(list(row)) for drop, row in itertools.groupby(late) if drop]
+    assert len(rows) > 9
+    assert max(rows) == 1
 
 
 def test_none_is_dropped_below_the_target(steps: Steps) -> None:
