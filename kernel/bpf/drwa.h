@@ -285,6 +285,7 @@ enum drwa_udp_state {
  * @state:	enum drwa_udp_state
  * @tunnel:	it may be a VPN's
  * @client:	it was a client's while those were not governed; written where it is sent
+ * @since:	packets judged since the last drop, 16 at most
  */
 struct drwa_udp {
 	__u32	level;
@@ -313,6 +314,7 @@ struct drwa_udp {
 	__u8	state;
 	__u8	tunnel;
 	__u8	client;
+	__u8	since;
 };
 
 #endif

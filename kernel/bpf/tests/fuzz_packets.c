@@ -667,6 +667,7 @@ static void force_drop(struct bpf_object *object, const u8 *packet, u64 before)
 	u.dropping = 1;
 	u.above_us = (now_us - 1000) | 1;
 	u.next_us = now_us - 1000;
+	u.since = 255;
 	u.state = DRWA_UDP_SEEN;
 	u.level = before < UDP_FREE + 1 ? before : UDP_FREE + 1;
 	u.level_us = now_us;
