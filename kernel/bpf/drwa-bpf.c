@@ -1101,11 +1101,14 @@ static bool wants_echo(int devs, int queues, u32 ifindex)
 {
 	struct drwa_queue queue;
 	struct drwa_dev dev;
-	u32 now = now_us();
+	u32 now;
 
-	return !bpf_map_lookup_elem(devs, &ifindex, &dev) && dev.lambda &&
-	       !bpf_map_lookup_elem(queues, &dev.queue, &queue) && queue.udp_us &&
-	       now - queue.udp_us < DRWA_SECOND_US &&
+	if (bpf_map_lookup_elem(devs, &ifindex, &dev) || !dev.lambda ||
+	    bpf_map_lookup_elem(queues, &dev.queue, &queue) || !queue.udp_us)
+		return false;
+	/* Only now, or a packet that comes meanwhile is ahead. */
+	now = now_us();
+	return now - queue.udp_us < DRWA_SECOND_US &&
 	       (now - queue.delay_set_us >= DRWA_ECHO_US || !queue.delay_of);
 }
 

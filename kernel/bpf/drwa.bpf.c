@@ -524,6 +524,12 @@ static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
 	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
 }
 
+/* Is it less than @old_us ago? Another CPU's clock may have been ahead. */
+static bool is_fresh(u32 now_us, u32 stamp_us, u32 old_us)
+{
+	return now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US;
+}
+
 /* The law yields to a queue that is not its own. While a flow of UDP brings more than half
  * of all, the window lasts for the queue that CoDel leaves it.
  */
@@ -532,7 +538,7 @@ static void keep_share(struct drwa_flow *f, const struct drwa_queue *queue, u32 
 	u64 bdp = (u64)f->d.rate * (f->d.path_us + DRWA_AQM_TARGET_US) >> DRWA_SECOND_SHIFT;
 
 	if (f->d.phase == DRWA_HOLD && f->d.wnd &&
-	    now_us - READ_ONCE(queue->most_us) < DRWA_SHARE_US)
+	    is_fresh(now_us, READ_ONCE(queue->most_us), DRWA_SHARE_US))
 		f->d.wnd = max_t(u64, f->d.wnd, bdp + f->mss);
 }
 
@@ -575,7 +581,7 @@ static void resume(struct drwa_flow *f, const struct drwa_counts *counts, const 
 static void tell_delay(struct drwa_queue *queue, u32 now_us, u32 of, u32 delay_us)
 {
 	if (of != queue->delay_of && delay_us < queue->delay_us &&
-	    now_us - queue->delay_set_us < DRWA_DELAY_MOST_US)
+	    is_fresh(now_us, READ_ONCE(queue->delay_set_us), DRWA_DELAY_MOST_US))
 		return;
 	queue->delay_us = delay_us;
 	queue->delay_of = of;
@@ -592,7 +598,7 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 
 	if (!s->ts || !f->d.rtt_us || !f->d.clock)
 		return;
-	if (s->now_us - READ_ONCE(queue->udp_us) >= DRWA_SECOND_US || !f->owd_known) {
+	if (!is_fresh(s->now_us, READ_ONCE(queue->udp_us), DRWA_SECOND_US) || !f->owd_known) {
 		f->owd_us = f->d.base_us;
 		f->owd_known = 1;
 	}
@@ -613,7 +619,7 @@ static void hear(struct drwa_queue *queue, u32 now_us)
 	/* Another CPU's clock may have been ahead. */
 	if (silent_us > U32_MAX / 2 || silent_us < DRWA_SILENCE_MAX_US ||
 	    (silent_us < queue->silent_us &&
-	     now_us - queue->silent_end_us < queue->delay_us))
+	     is_fresh(now_us, queue->silent_end_us, queue->delay_us)))
 		return;
 	queue->silent_us = silent_us;
 	queue->silent_end_us = now_us;
@@ -623,9 +629,9 @@ static u32 standing_us(const struct drwa_queue *queue, u32 now_us)
 {
 	u32 delay_us = queue->delay_us;
 
-	if (now_us - queue->delay_set_us >= DRWA_DELAY_OLD_US)
+	if (!is_fresh(now_us, READ_ONCE(queue->delay_set_us), DRWA_DELAY_OLD_US))
 		return 0;
-	if (now_us - queue->silent_end_us < delay_us)
+	if (is_fresh(now_us, queue->silent_end_us, delay_us))
 		delay_us -= min(delay_us, queue->silent_us);
 	return delay_us;
 }
@@ -801,7 +807,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 		queue->echo_us += u->last_q_us;
 	/* Who governs TCP has told its target within a second. */
 	target_us = DRWA_AQM_TARGET_US;
-	if (now_us - queue->link.target_set_us >= DRWA_SECOND_US)
+	if (!is_fresh(now_us, READ_ONCE(queue->link.target_set_us), DRWA_SECOND_US))
 		target_us *= 2;
 	count_share(u, queue, now_us, bytes);
 	if (!aqm_codel(u, now_us, delay_us, target_us))

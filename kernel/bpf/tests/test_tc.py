@@ -254,6 +254,10 @@ BROKEN = {
         "if (!aqm_is_bulk(u, now_us, bytes))\n\t\treturn false;",
         "aqm_is_bulk(u, now_us, bytes);",
     ),
+    "another CPU's clock": (
+        "now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US",
+        "now_us - stamp_us < old_us",
+    ),
     "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }
 
