@@ -104,6 +104,13 @@
 #define PORT_OPENVPN		1194
 #define PORT_WIREGUARD		51820
 
+/* Of OpenVPN's first packet: its first byte; where the number is from its beginning, in bytes,
+ * and where the ACK from its end
+ */
+#define OPENVPN_RESET		(8 << 3)
+#define OPENVPN_NUMBER		(1 + 8)
+#define OPENVPN_ACK		(1 + 4 + 8 + 4)
+
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
@@ -720,20 +727,35 @@ static bool is_tunnels_port(u16 port)
 	       port == bpf_htons(PORT_OPENVPN) || port == bpf_htons(PORT_WIREGUARD);
 }
 
-/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17);
- * OpenVPN's server begins with a short P_CONTROL_HARD_RESET_SERVER, of version 1 or 2.
+/* OpenVPN's server begins with a short P_CONTROL_HARD_RESET_SERVER_V2 of key 0, and its session.
+ * Such a byte has one of 64 short headers of QUIC, too, but what follows is random there. Here it
+ * ends with the ACK of one packet, 0, the client's session and a number (tls_reset_standalone()
+ * in src/openvpn/ssl_pkt.c). tls-crypt hides that, and counts its packets from 1 behind the
+ * session (TLS_CRYPT_OFF_PID).
  */
+static bool is_openvpn(struct __sk_buff *skb, u32 at)
+{
+	u8 number[3], ack[5];
+
+	if (!bpf_skb_load_bytes(skb, at + OPENVPN_NUMBER, number, sizeof(number)) &&
+	    !(number[0] | number[1] | number[2]))
+		return true;
+	return !bpf_skb_load_bytes(skb, skb->len - OPENVPN_ACK, ack, sizeof(ack)) &&
+	       ack[0] == 1 && !(ack[1] | ack[2] | ack[3] | ack[4]);
+}
+
+/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17). */
 static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 {
-	u8 first[4], code;
+	u8 first[4];
 
 	if (is_tunnels_port(s->key.remote_port) || is_tunnels_port(s->key.local_port))
 		return true;
 	if (bpf_skb_load_bytes(skb, s->at + UDP_BYTES, first, sizeof(first)))
 		return false;
-	code = first[0] >> 3;
 	return (first[0] - 1U < 4 && !(first[1] | first[2] | first[3])) ||
-	       (bytes < DRWA_TUNNEL_HELLO && (code == 2 || code == 8));
+	       (first[0] == OPENVPN_RESET && bytes < DRWA_TUNNEL_HELLO &&
+		is_openvpn(skb, s->at + UDP_BYTES));
 }
 
 static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,

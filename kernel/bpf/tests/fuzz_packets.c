@@ -471,25 +471,70 @@ static size_t build_echo(u8 *packet, bool *known)
 	return at + 16 - packet;
 }
 
+/* The first packet of OpenVPN's server, as it is, under tls-auth or under tls-crypt, and its
+ * length: src/openvpn/ssl_pkt.c and tls_crypt.h there.
+ */
+static size_t put_openvpn(u8 *at)
+{
+	static const u8 ack[] = { 1, 0, 0, 0, 0 };
+	u32 how = below(3);
+	size_t n = 1 + 8, i;
+
+	at[0] = 0x40;
+	if (how == 1)
+		n += 20 + 8;
+	if (how == 2)
+		n += 8 + 32;
+	for (i = 1; i < n + 17; i++)
+		at[i] = draw();
+	if (how == 2) {
+		put32(at + 9, 1);
+	} else {
+		memcpy(at + n, ack, sizeof(ack));
+		put32(at + n + 13, 0);
+	}
+	return n + 17;
+}
+
+/* The first that is seen of what is no tunnel: QUIC's long header, or DTLS, or, where it began
+ * before, a short header of QUIC, whose first byte may be OpenVPN's
+ */
+static void put_quic(u8 *at, size_t n)
+{
+	static const u8 dtls[] = { 0x16, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0 };
+	u32 how = below(4);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		at[i] = draw();
+	at[0] = how ? 0x40 | (how > 1 ? at[0] & 7 : 0) : at[0] | 0xc0;
+	if (how == 3)
+		memcpy(at, dtls, sizeof(dtls));
+}
+
 static size_t next_datagram(u8 *packet, u32 *flow)
 {
 	static const u16 ports[] = { 443, 443, 443, 4500 };
 	u32 n = below(DATAGRAMS), kind = n % 4, payload = below(8) ? 1200 : 20 + below(1200);
 	struct datagrams *d = &datagrams[n];
-	u8 *at = packet + ETHERNET;
+	u8 hello[128], *at = packet + ETHERNET;
 
 	/* The hello that it is known by */
 	if (kind == OPENVPN && !d->sent)
-		payload = 40;
+		payload = put_openvpn(hello);
+	if (kind == QUIC && !d->sent)
+		payload = 20 + below(100);
 	at += build_other(packet, n & 4, n, 17, 8 + payload);
 	put16(at, ports[kind]);
 	put16(at + 2, 50000 + generation * DATAGRAMS + n);
 	put16(at + 4, 8 + payload);
-	at[8] = kind == WIREGUARD ? 4 : kind == OPENVPN ? 0x40 : 0x40 | (draw() & 0x3f);
-	if (kind == QUIC && !d->sent)
-		at[8] |= 0xc0;
+	at[8] = kind == WIREGUARD ? 4 : 0x40 | (draw() & 0x3f);
 	if (kind != WIREGUARD)
 		put16(at + 9, draw() | 1);
+	if (kind == OPENVPN && !d->sent)
+		memcpy(at + 8, hello, payload);
+	if (kind == QUIC && !d->sent)
+		put_quic(at + 8, payload);
 	d->sent++;
 	d->bytes += at + 8 + payload - packet - ETHERNET;
 	*flow = n;
@@ -705,6 +750,14 @@ static int force_drop(struct bpf_object *object, const u8 *packet, u64 before)
 	return kind;
 }
 
+static bool is_tunnel(struct bpf_object *object, const u8 *packet)
+{
+	struct drwa_key key = datagrams_key(packet);
+	struct drwa_udp u;
+
+	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) && u.tunnel;
+}
+
 /* Was all there that a drop takes, and nothing between that takes time? */
 static bool was_due(struct bpf_object *object, const u8 *packet)
 {
@@ -776,6 +829,8 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 	if ((!known || !dev->echo || !asked) && flow == DATAGRAMS &&
 	    echo_us(object) != told_us)
 		fail("an echo was believed that nobody sent", n, packet, after, bytes);
+	if (flow < DATAGRAMS && flow % 4 == QUIC && is_tunnel(object, packet))
+		fail("taken for a tunnel", n, packet, after, bytes);
 	if (how.retval == 0xffffffff) {
 		if (asked && (queue == LONG || queue == BESIDE) && flow % 4 == QUIC &&
 		    was_due(object, packet))
