@@ -758,21 +758,25 @@ static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 		is_openvpn(skb, s->at + UDP_BYTES));
 }
 
+/* What was sent of a client's may have made its entry. */
 static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 				 struct drwa_counts *counts, u32 bytes)
 {
 	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, &s->key);
 
-	if (u)
-		return u;
-	__builtin_memset(&none, 0, sizeof(none));
-	if (is_tunnel(skb, s, bytes)) {
-		none.tunnel = 1;
-		count(&counts->udp_tunnels, 1);
+	if (!u) {
+		__builtin_memset(&none, 0, sizeof(none));
+		bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST);
+		u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+		if (!u)
+			return NULL;
 	}
-	if (bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST))
-		return NULL;
-	return bpf_map_lookup_elem(&drwa_udp, &s->key);
+	if (!u->came) {
+		u->came = 1;
+		u->tunnel = is_tunnel(skb, s, bytes);
+		count(&counts->udp_tunnels, u->tunnel);
+	}
+	return u;
 }
 
 static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us, u32 bytes)
@@ -805,7 +809,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	s->key.remote_port = ports[0];
 	s->key.local_port = ports[1];
 	u = find_udp(skb, s, counts, bytes);
-	if (!u || u->state == DRWA_UDP_DEAF || u->client ||
+	if (!u || u->state == DRWA_UDP_DEAF || (u->client && dev->local) ||
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
 		return false;
 	drwa_credit(&queue->link, beyond_headers(bytes));

@@ -564,41 +564,45 @@ while c.recv(1 << 20):
     pass
 """,
     "asks": """\
-import socket
+import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 50000))
 s.settimeout(5)
 for _ in range(400):
-    s.sendto(bytes(9), ('10.77.0.1', 443))
+    s.sendto(bytes(9), ('10.77.0.1', int(sys.argv[1])))
     s.recv(2000)
 """,
     "answers": """\
-import socket
+import socket, sys
+port, kind = map(int, sys.argv[1:])
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(('10.77.0.1', 443))
+s.bind(('10.77.0.1', port))
 while True:
-    s.sendto(bytes([64]) + bytes(1199), s.recvfrom(9)[1])
+    s.sendto(bytes([kind]) + bytes(1199), s.recvfrom(9)[1])
 """,
 }
 
 
 def test_clients_stand_aside_where_asked_for(built: Path, tmp_path: Path) -> None:
-    """Of TCP and UDP, and while a connection goes on; what is the machine's own does not."""
+    """Of TCP and UDP, and while a connection goes on; what is the machine's own does not. Of both
+    it is governed when clients are again, but for a client's VPN."""
     for name, text in PEERS.items():
         (tmp_path / name).write_text(text)
     script = """\
-for each in sends answers; do ip netns exec server python3 $each & done
-waits '[ $(ip netns exec server ss -ltuHn | wc -l) = 2 ]'
+for each in sends "answers 443 64" "answers 444 4"; do ip netns exec server python3 $each & done
+waits '[ $(ip netns exec server ss -ltuHn | wc -l) = 3 ]'
 bpf attach --interface wwan0 --aqm on --clients off
 ip netns exec client python3 reads &
-ip netns exec client python3 asks
+for port in 443 444; do ip netns exec client python3 asks $port; done
 waits 'bpf status | grep -q "^10.77.*client .*aside: client"'
 bpf status --json
 python3 reads &
-python3 asks
+python3 asks 443
 waits 'bpf status --json | grep -q "flows.: 1, .*udp.: {.flows.: 1,"'
 bpf status --json
 bpf set --interface wwan0 --clients on
 waits 'bpf status --json | grep -q "flows.: 2, "'
+for port in 443 444; do ip netns exec client python3 asks $port; done
 bpf status --json
 """
     text = said(built, f"cd {tmp_path}\n{SERVER}{CLIENT}{script}")
@@ -612,6 +616,7 @@ bpf status --json
     assert states[True] == "aside: client" != states[False]
     (dev,) = on["interfaces"]
     assert (dev["clients"], dev["aqm"]) == ("on", "on")
+    assert (dev["udp"]["flows"], dev["udp"]["tunnels"]) == (2, 1)
     assert "aside: client" not in {c["state"] for c in on["connections"]}
 
 
