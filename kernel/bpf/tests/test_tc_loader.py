@@ -2,6 +2,7 @@
 """The loader of the tc programs, on the kernel that runs: each test in name spaces of its own."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -115,7 +116,7 @@ bpf attach --interface wwan0 --aqm on
 bpf attach --interface wwan1
 bpf set --interface wwan1 --aqm tunnels
 bpf status --json
-bpf status | grep -c 'aqm .*: 0 flows held, 0 packets dropped'
+bpf status | grep -c 'aqm .*: 0 flows held, 0 packets dropped.* queue in ms: not known'
 bpf set --interface wwan0 --aqm off
 bpf attach --interface wwan1
 bpf status --json
@@ -126,6 +127,7 @@ bpf status --json
     assert how == {"wwan0": "on", "wwan1": "tunnels"}
     nothing = {"flows": 0, "dropped": 0, "deaf": 0, "tunnels": 0}
     assert all(d["udp"] == nothing and d["lambda"] == 1.25 for d in first["interfaces"])
+    assert {d["delay_ms"] for d in first["interfaces"]} == {None}
     assert count == "2"
     # Neither λ nor an attach that does not say so changes it.
     how = {d["interface"]: d["aqm"] for d in second["interfaces"]}
@@ -485,16 +487,19 @@ for i in range(2000):
     s.sendto(bytes([64 + 63 * (i < 9)]) + bytes(1199), ('10.77.0.2', 50000))
     time.sleep(0.001)
 "
+bpf status --json
 echoes
 echo $(($(date +%s) - began))
-bpf status --json
+bpf status
 bpf detach
 """
-    before, during, seconds, text = said(built, script).splitlines()
+    before, text, during, seconds, _, _, line = said(built, script).splitlines()[:7]
     assert before == "0"
     assert 3 <= int(during) <= 4 * (int(seconds) + 1)
     (interface,) = json.loads(text)["interfaces"]
     assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
+    assert 0 <= interface["delay_ms"] < 100
+    assert re.search(r"; queue in ms: [\d.]+$", line)
 
 
 def test_counts_what_it_leaves_alone(built: Path) -> None:
