@@ -825,6 +825,20 @@ static void print_bins(const char *name, const __u64 *bins)
 	putchar(']');
 }
 
+/* What UDP is judged by, unless it is older than a second */
+static void print_delay(const struct drwa_dev *dev, const char *before, const char *none)
+{
+	int fd = open_pin("drwa_queues");
+	struct drwa_queue queue;
+
+	if (!bpf_map_lookup_elem(fd, &dev->queue, &queue) && queue.delay_set_us &&
+	    now_us() - queue.delay_set_us < DRWA_SECOND_US)
+		printf("%s%.1f", before, queue.delay_us / 1000.);
+	else
+		printf("%s%s", before, none);
+	close(fd);
+}
+
 static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa_counts *c,
 		      bool json, const char *comma)
 {
@@ -837,10 +851,13 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
 		       c->not_tcp, c->unknown, c->mptcp + c->is_signed + c->clients,
 		       attached ? "" : "  no filters: attach again");
-		if (dev->aqm)
-			printf("%-16s aqm %s: %llu flows held, %llu packets dropped; left alone: "
-			       "%llu that do not react, %llu of tunnels\n", "", aqm_names[dev->aqm],
-			       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);
+		if (!dev->aqm)
+			return;
+		printf("%-16s aqm %s: %llu flows held, %llu packets dropped; left alone: "
+		       "%llu that do not react, %llu of tunnels", "", aqm_names[dev->aqm],
+		       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);
+		print_delay(dev, "; queue in ms: ", "not known");
+		putchar('\n');
 		return;
 	}
 	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
@@ -853,6 +870,7 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
 	       c->mptcp, c->is_signed, c->clients, dev->local ? "off" : "on", aqm_names[dev->aqm],
 	       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);
+	print_delay(dev, ", \"delay_ms\": ", "null");
 	print_bins("delay_us_log2", c->delay_us);
 	print_bins("rtt_us_log2", c->rtt_us);
 	putchar('}');
@@ -1101,11 +1119,14 @@ static bool wants_echo(int devs, int queues, u32 ifindex)
 {
 	struct drwa_queue queue;
 	struct drwa_dev dev;
-	u32 now = now_us();
+	u32 now;
 
-	return !bpf_map_lookup_elem(devs, &ifindex, &dev) && dev.lambda &&
-	       !bpf_map_lookup_elem(queues, &dev.queue, &queue) && queue.udp_us &&
-	       now - queue.udp_us < DRWA_SECOND_US &&
+	if (bpf_map_lookup_elem(devs, &ifindex, &dev) || !dev.lambda ||
+	    bpf_map_lookup_elem(queues, &dev.queue, &queue) || !queue.udp_us)
+		return false;
+	/* Only now, or a packet that comes meanwhile is ahead. */
+	now = now_us();
+	return now - queue.udp_us < DRWA_SECOND_US &&
 	       (now - queue.delay_set_us >= DRWA_ECHO_US || !queue.delay_of);
 }
 

@@ -104,6 +104,13 @@
 #define PORT_OPENVPN		1194
 #define PORT_WIREGUARD		51820
 
+/* Of OpenVPN's first packet: its first byte; where the number is from its beginning, in bytes,
+ * and where the ACK from its end
+ */
+#define OPENVPN_RESET		(8 << 3)
+#define OPENVPN_NUMBER		(1 + 8)
+#define OPENVPN_ACK		(1 + 4 + 8 + 4)
+
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
@@ -524,6 +531,12 @@ static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
 	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
 }
 
+/* Is it less than @old_us ago? Another CPU's clock may have been ahead. */
+static bool is_fresh(u32 now_us, u32 stamp_us, u32 old_us)
+{
+	return now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US;
+}
+
 /* The law yields to a queue that is not its own. While a flow of UDP brings more than half
  * of all, the window lasts for the queue that CoDel leaves it.
  */
@@ -532,7 +545,7 @@ static void keep_share(struct drwa_flow *f, const struct drwa_queue *queue, u32 
 	u64 bdp = (u64)f->d.rate * (f->d.path_us + DRWA_AQM_TARGET_US) >> DRWA_SECOND_SHIFT;
 
 	if (f->d.phase == DRWA_HOLD && f->d.wnd &&
-	    now_us - READ_ONCE(queue->most_us) < DRWA_SHARE_US)
+	    is_fresh(now_us, READ_ONCE(queue->most_us), DRWA_SHARE_US))
 		f->d.wnd = max_t(u64, f->d.wnd, bdp + f->mss);
 }
 
@@ -575,7 +588,7 @@ static void resume(struct drwa_flow *f, const struct drwa_counts *counts, const 
 static void tell_delay(struct drwa_queue *queue, u32 now_us, u32 of, u32 delay_us)
 {
 	if (of != queue->delay_of && delay_us < queue->delay_us &&
-	    now_us - queue->delay_set_us < DRWA_DELAY_MOST_US)
+	    is_fresh(now_us, READ_ONCE(queue->delay_set_us), DRWA_DELAY_MOST_US))
 		return;
 	queue->delay_us = delay_us;
 	queue->delay_of = of;
@@ -592,7 +605,7 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 
 	if (!s->ts || !f->d.rtt_us || !f->d.clock)
 		return;
-	if (s->now_us - READ_ONCE(queue->udp_us) >= DRWA_SECOND_US || !f->owd_known) {
+	if (!is_fresh(s->now_us, READ_ONCE(queue->udp_us), DRWA_SECOND_US) || !f->owd_known) {
 		f->owd_us = f->d.base_us;
 		f->owd_known = 1;
 	}
@@ -613,7 +626,7 @@ static void hear(struct drwa_queue *queue, u32 now_us)
 	/* Another CPU's clock may have been ahead. */
 	if (silent_us > U32_MAX / 2 || silent_us < DRWA_SILENCE_MAX_US ||
 	    (silent_us < queue->silent_us &&
-	     now_us - queue->silent_end_us < queue->delay_us))
+	     is_fresh(now_us, queue->silent_end_us, queue->delay_us)))
 		return;
 	queue->silent_us = silent_us;
 	queue->silent_end_us = now_us;
@@ -623,9 +636,9 @@ static u32 standing_us(const struct drwa_queue *queue, u32 now_us)
 {
 	u32 delay_us = queue->delay_us;
 
-	if (now_us - queue->delay_set_us >= DRWA_DELAY_OLD_US)
+	if (!is_fresh(now_us, READ_ONCE(queue->delay_set_us), DRWA_DELAY_OLD_US))
 		return 0;
-	if (now_us - queue->silent_end_us < delay_us)
+	if (is_fresh(now_us, queue->silent_end_us, delay_us))
 		delay_us -= min(delay_us, queue->silent_us);
 	return delay_us;
 }
@@ -714,37 +727,56 @@ static bool is_tunnels_port(u16 port)
 	       port == bpf_htons(PORT_OPENVPN) || port == bpf_htons(PORT_WIREGUARD);
 }
 
-/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17);
- * OpenVPN's server begins with a short P_CONTROL_HARD_RESET_SERVER, of version 1 or 2.
+/* OpenVPN's server begins with a short P_CONTROL_HARD_RESET_SERVER_V2 of key 0, and its session.
+ * Such a byte has one of 64 short headers of QUIC, too, but what follows is random there. Here it
+ * ends with the ACK of one packet, 0, the client's session and a number (tls_reset_standalone()
+ * in src/openvpn/ssl_pkt.c). tls-crypt hides that, and counts its packets from 1 behind the
+ * session (TLS_CRYPT_OFF_PID).
  */
+static bool is_openvpn(struct __sk_buff *skb, u32 at)
+{
+	u8 number[3], ack[5];
+
+	if (!bpf_skb_load_bytes(skb, at + OPENVPN_NUMBER, number, sizeof(number)) &&
+	    !(number[0] | number[1] | number[2]))
+		return true;
+	return !bpf_skb_load_bytes(skb, skb->len - OPENVPN_ACK, ack, sizeof(ack)) &&
+	       ack[0] == 1 && !(ack[1] | ack[2] | ack[3] | ack[4]);
+}
+
+/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17). */
 static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 {
-	u8 first[4], code;
+	u8 first[4];
 
 	if (is_tunnels_port(s->key.remote_port) || is_tunnels_port(s->key.local_port))
 		return true;
 	if (bpf_skb_load_bytes(skb, s->at + UDP_BYTES, first, sizeof(first)))
 		return false;
-	code = first[0] >> 3;
 	return (first[0] - 1U < 4 && !(first[1] | first[2] | first[3])) ||
-	       (bytes < DRWA_TUNNEL_HELLO && (code == 2 || code == 8));
+	       (first[0] == OPENVPN_RESET && bytes < DRWA_TUNNEL_HELLO &&
+		is_openvpn(skb, s->at + UDP_BYTES));
 }
 
+/* What was sent of a client's may have made its entry. */
 static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 				 struct drwa_counts *counts, u32 bytes)
 {
 	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, &s->key);
 
-	if (u)
-		return u;
-	__builtin_memset(&none, 0, sizeof(none));
-	if (is_tunnel(skb, s, bytes)) {
-		none.tunnel = 1;
-		count(&counts->udp_tunnels, 1);
+	if (!u) {
+		__builtin_memset(&none, 0, sizeof(none));
+		bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST);
+		u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+		if (!u)
+			return NULL;
 	}
-	if (bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST))
-		return NULL;
-	return bpf_map_lookup_elem(&drwa_udp, &s->key);
+	if (!u->came) {
+		u->came = 1;
+		u->tunnel = is_tunnel(skb, s, bytes);
+		count(&counts->udp_tunnels, u->tunnel);
+	}
+	return u;
 }
 
 static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us, u32 bytes)
@@ -777,7 +809,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	s->key.remote_port = ports[0];
 	s->key.local_port = ports[1];
 	u = find_udp(skb, s, counts, bytes);
-	if (!u || u->state == DRWA_UDP_DEAF || u->client ||
+	if (!u || u->state == DRWA_UDP_DEAF || (u->client && dev->local) ||
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
 		return false;
 	drwa_credit(&queue->link, beyond_headers(bytes));
@@ -801,7 +833,7 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 		queue->echo_us += u->last_q_us;
 	/* Who governs TCP has told its target within a second. */
 	target_us = DRWA_AQM_TARGET_US;
-	if (now_us - queue->link.target_set_us >= DRWA_SECOND_US)
+	if (!is_fresh(now_us, READ_ONCE(queue->link.target_set_us), DRWA_SECOND_US))
 		target_us *= 2;
 	count_share(u, queue, now_us, bytes);
 	if (!aqm_codel(u, now_us, delay_us, target_us))

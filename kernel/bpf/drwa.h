@@ -285,6 +285,8 @@ enum drwa_udp_state {
  * @state:	enum drwa_udp_state
  * @tunnel:	it may be a VPN's
  * @client:	it was a client's while those were not governed; written where it is sent
+ * @since:	packets judged since the last drop, 16 at most
+ * @came:	something came
  */
 struct drwa_udp {
 	__u32	level;
@@ -313,6 +315,8 @@ struct drwa_udp {
 	__u8	state;
 	__u8	tunnel;
 	__u8	client;
+	__u8	since;
+	__u8	came;
 };
 
 #endif

@@ -39,6 +39,12 @@
 /* RFC 8289, 4.2: one that comes back so soon goes on where it was. */
 #define DRWA_AQM_AGAIN		16
 
+/* No more than one packet in 16 is dropped. That leaves a sender that reacts five segments in an
+ * RTT (1.22 times the square root), which is 0.5 Mb/s with a path of 50 ms and the target. A
+ * call in a queue that is not its own loses no more, either.
+ */
+#define DRWA_AQM_PART		16
+
 /* A queue may rise for as long as a sender's start goes on, one trial, and where the link
  * became slower.
  */
@@ -52,9 +58,12 @@
 #define DRWA_AQM_WINDOW_DROPS	16
 
 /* 1.5 segments of 1,200 bytes, times the square of 4: CUBIC has more than Reno, and an RTT
- * may be four times the queue.
+ * may be four times the queue. Where one in 32 is lost, it has no more than twice as much in
+ * RTTs up to a second (RFC 9438, 5.1), so the square of 2 is enough.
  */
-#define DRWA_AQM_FRIENDLY	(1200 * 3 / 2 * 4 * 4)
+#define DRWA_AQM_SEGMENT	1200
+#define DRWA_AQM_FRIENDLY	(DRWA_AQM_SEGMENT * 3 / 2 * 2 * 2)
+#define DRWA_AQM_MUCH		32
 
 /* What a tunnel's handshake is, at most; data of QUIC that begins is padded to 1200. */
 #define DRWA_TUNNEL_HELLO	256
@@ -76,36 +85,62 @@ static u32 aqm_next(struct drwa_udp *u, u32 from_us, u32 interval_us)
 	return from_us + ((u64)interval_us * u->inverse_sqrt >> 16);
 }
 
-/* Should a packet be dropped, with a queue of @q_us? */
+/* Was nothing judged for @pause_us after @due_us, when a packet would have been dropped?
+ *
+ * That is never more than half a second ahead.
+ */
+static bool aqm_paused(u32 now_us, u32 due_us, u32 pause_us)
+{
+	return now_us - due_us + DRWA_SECOND_US / 2 > DRWA_SECOND_US / 2 + pause_us;
+}
+
+/* Should a packet be dropped, with a queue of @q_us?
+ *
+ * A row ends when the queue is empty (RFC 8289, 5.6): so the flow's was if nothing came for as
+ * long as this packet waited.
+ */
 static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 {
 	u32 interval_us = 2 * target_us, more;
 
+	if (u->since < DRWA_AQM_PART)
+		u->since++;
 	if (q_us < target_us) {
 		u->above_us = 0;
 		u->dropping = 0;
 		return false;
 	}
+	if (u->above_us &&
+	    aqm_paused(now_us, u->dropping ? u->next_us : u->above_us,
+		       max(interval_us, q_us))) {
+		u->above_us = 0;
+		u->dropping = 0;
+	}
 	if (!u->above_us)
 		u->above_us = (now_us + interval_us) | 1;
 	if ((s32)(now_us - u->above_us) < 0)
 		return false;
-	if (u->dropping) {
-		if ((s32)(now_us - u->next_us) < 0)
-			return false;
-		u->count++;
-		u->next_us = aqm_next(u, u->next_us, interval_us);
-		return true;
+	if (!u->dropping) {
+		u->dropping = 1;
+		more = u->count - u->last_count;
+		if ((s32)more <= 1 || now_us - u->next_us >= DRWA_AQM_AGAIN * interval_us) {
+			more = 1;
+			u->inverse_sqrt = U16_MAX;
+		}
+		u->count = more - 1;
+		u->last_count = more;
+		u->next_us = now_us;
 	}
-	u->dropping = 1;
-	more = u->count - u->last_count;
-	if (more <= 1 || now_us - u->next_us >= DRWA_AQM_AGAIN * interval_us) {
-		more = 1;
-		u->inverse_sqrt = U16_MAX;
+	if ((s32)(now_us - u->next_us) < 0)
+		return false;
+	if (u->since < DRWA_AQM_PART) {
+		/* No more than one is due. */
+		u->next_us = now_us;
+		return false;
 	}
-	u->count = more;
-	u->last_count = more;
-	u->next_us = aqm_next(u, now_us, interval_us);
+	u->since = 0;
+	u->count++;
+	u->next_us = aqm_next(u, u->next_us, interval_us);
 	return true;
 }
 
@@ -129,7 +164,7 @@ static bool aqm_is_bulk(struct drwa_udp *u, u32 now_us, u32 bytes)
  *
  *	bytes * drops * (q / time)^2 > 1.5 * MSS
  *
- * and DRWA_AQM_FRIENDLY has a margin of 4 in the rate, 16 here.
+ * and DRWA_AQM_FRIENDLY has a margin of 2 in the rate, 4 here; it is 4 where little is lost.
  */
 static bool aqm_unfriendly(u32 bytes, u32 drops, u32 q_us, u32 passed_us)
 {
@@ -137,7 +172,10 @@ static bool aqm_unfriendly(u32 bytes, u32 drops, u32 q_us, u32 passed_us)
 	u64 product = (u64)bytes * drops;
 
 	part = min(part, 1U << 10);
-	return (min_t(u64, product, U32_MAX) * part * part >> 20) > DRWA_AQM_FRIENDLY;
+	product = min_t(u64, product, U32_MAX) * part * part >> 20;
+	if (bytes > (u64)drops * DRWA_AQM_MUCH * DRWA_AQM_SEGMENT)
+		product /= 4;
+	return product > DRWA_AQM_FRIENDLY;
 }
 
 /* A drop, with a queue of @q_us */

@@ -9,8 +9,9 @@
  * reader of packets of its own. Off, nothing is learned. Now and then the filters are
  * away: what then comes first of a connection is the first that is known of its offers,
  * and is not changed. UDP is dropped where that was asked for alone, if no tunnel's, and of
- * a flow that has brought more than four seconds of 250 kb/s. Ends with 1, and the packet,
- * where that is not so.
+ * a flow that has brought more than four seconds of 250 kb/s; and it is, in a queue that is
+ * known, though another CPU's clock was ahead. Ends with 1, and the packet, where that is not
+ * so.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -470,25 +471,70 @@ static size_t build_echo(u8 *packet, bool *known)
 	return at + 16 - packet;
 }
 
+/* The first packet of OpenVPN's server, as it is, under tls-auth or under tls-crypt, and its
+ * length: src/openvpn/ssl_pkt.c and tls_crypt.h there.
+ */
+static size_t put_openvpn(u8 *at)
+{
+	static const u8 ack[] = { 1, 0, 0, 0, 0 };
+	u32 how = below(3);
+	size_t n = 1 + 8, i;
+
+	at[0] = 0x40;
+	if (how == 1)
+		n += 20 + 8;
+	if (how == 2)
+		n += 8 + 32;
+	for (i = 1; i < n + 17; i++)
+		at[i] = draw();
+	if (how == 2) {
+		put32(at + 9, 1);
+	} else {
+		memcpy(at + n, ack, sizeof(ack));
+		put32(at + n + 13, 0);
+	}
+	return n + 17;
+}
+
+/* The first that is seen of what is no tunnel: QUIC's long header, or DTLS, or, where it began
+ * before, a short header of QUIC, whose first byte may be OpenVPN's
+ */
+static void put_quic(u8 *at, size_t n)
+{
+	static const u8 dtls[] = { 0x16, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0 };
+	u32 how = below(4);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		at[i] = draw();
+	at[0] = how ? 0x40 | (how > 1 ? at[0] & 7 : 0) : at[0] | 0xc0;
+	if (how == 3)
+		memcpy(at, dtls, sizeof(dtls));
+}
+
 static size_t next_datagram(u8 *packet, u32 *flow)
 {
 	static const u16 ports[] = { 443, 443, 443, 4500 };
 	u32 n = below(DATAGRAMS), kind = n % 4, payload = below(8) ? 1200 : 20 + below(1200);
 	struct datagrams *d = &datagrams[n];
-	u8 *at = packet + ETHERNET;
+	u8 hello[128], *at = packet + ETHERNET;
 
 	/* The hello that it is known by */
 	if (kind == OPENVPN && !d->sent)
-		payload = 40;
+		payload = put_openvpn(hello);
+	if (kind == QUIC && !d->sent)
+		payload = 20 + below(100);
 	at += build_other(packet, n & 4, n, 17, 8 + payload);
 	put16(at, ports[kind]);
 	put16(at + 2, 50000 + generation * DATAGRAMS + n);
 	put16(at + 4, 8 + payload);
-	at[8] = kind == WIREGUARD ? 4 : kind == OPENVPN ? 0x40 : 0x40 | (draw() & 0x3f);
-	if (kind == QUIC && !d->sent)
-		at[8] |= 0xc0;
+	at[8] = kind == WIREGUARD ? 4 : 0x40 | (draw() & 0x3f);
 	if (kind != WIREGUARD)
 		put16(at + 9, draw() | 1);
+	if (kind == OPENVPN && !d->sent)
+		memcpy(at + 8, hello, payload);
+	if (kind == QUIC && !d->sent)
+		put_quic(at + 8, payload);
 	d->sent++;
 	d->bytes += at + 8 + payload - packet - ETHERNET;
 	*flow = n;
@@ -642,39 +688,114 @@ static bool anew(int flows, struct known *k)
 	       (f.d.wnd >= 0xffff && f.d.wnd < 0xffff + (1u << (f.scale & 15)));
 }
 
-/* A queue, and a flow that is about to lose a packet, as if no time had passed since its
- * first one: its law reads a clock of its own. @before: bytes that it has brought
- */
-static void force_drop(struct bpf_object *object, const u8 *packet, u64 before)
+/* What the program says when it comes to know something, or another CPU just before */
+static u32 clock_us(void)
+{
+	struct timespec clock;
+
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	return clock.tv_sec * 1000000ULL + clock.tv_nsec / 1000;
+}
+
+static u32 ahead_us(void)
+{
+	return clock_us() + below(2) * below(500000);
+}
+
+static struct drwa_key datagrams_key(const u8 *packet)
 {
 	bool v6 = get16(packet + 12) == 0x86dd;
 	const u8 *ip = packet + ETHERNET, *udp = ip + (v6 ? 40 : 20);
 	struct drwa_key key = {};
-	struct drwa_queue queue;
-	struct timespec clock;
-	struct drwa_udp u;
-	u32 slot = 0, now_us;
 
-	clock_gettime(CLOCK_MONOTONIC, &clock);
-	now_us = clock.tv_sec * 1000000ULL + clock.tv_nsec / 1000;
 	memcpy(key.remote, ip + (v6 ? 8 : 12), v6 ? 16 : 4);
 	memcpy(key.local, ip + (v6 ? 24 : 16), v6 ? 16 : 4);
 	memcpy(&key.remote_port, udp, 2);
 	memcpy(&key.local_port, udp + 2, 2);
+	return key;
+}
+
+/* A queue, above the target in any case, above that beside TCP, or an outage's */
+enum { NONE, LONG, BESIDE, OUTAGE };
+
+/* A queue, and a flow that is about to lose a packet, as if no time had passed since its
+ * first one: its law reads a clock of its own. @before: bytes that it has brought
+ */
+static int force_drop(struct bpf_object *object, const u8 *packet, u64 before)
+{
+	struct drwa_key key = datagrams_key(packet);
+	int kind = LONG + below(OUTAGE);
+	u32 slot = 0, now_us = clock_us();
+	struct drwa_queue queue;
+	struct drwa_udp u;
+
 	if (bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) ||
 	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
-		return;
+		return NONE;
 	u.dropping = 1;
 	u.above_us = (now_us - 1000) | 1;
 	u.next_us = now_us - 1000;
+	u.since = 255;
 	u.state = DRWA_UDP_SEEN;
 	u.level = before < UDP_FREE + 1 ? before : UDP_FREE + 1;
 	u.level_us = now_us;
-	queue.delay_us = 10000000;
-	queue.delay_set_us = now_us;
-	queue.silent_us = 0;
+	queue.delay_us = kind == LONG ? 10000000 : kind == BESIDE ? 90000 : 220000;
+	queue.delay_set_us = ahead_us();
+	queue.link.target_set_us = ahead_us();
+	queue.link.heard_us = now_us;
+	queue.silent_us = kind == OUTAGE ? 200000 : 0;
+	queue.silent_end_us = ahead_us();
 	bpf_map_update_elem(map(object, "drwa_udp"), &key, &u, BPF_EXIST);
 	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
+	return kind;
+}
+
+static bool is_tunnel(struct bpf_object *object, const u8 *packet)
+{
+	struct drwa_key key = datagrams_key(packet);
+	struct drwa_udp u;
+
+	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) && u.tunnel;
+}
+
+/* Was all there that a drop takes, and nothing between that takes time? */
+static bool was_due(struct bpf_object *object, const u8 *packet)
+{
+	struct drwa_key key = datagrams_key(packet);
+	struct drwa_queue queue;
+	struct drwa_udp u;
+	u32 slot = 0;
+
+	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) &&
+	       !bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue) &&
+	       u.state == DRWA_UDP_JUDGED && u.level > UDP_FREE && !queue.silent_us;
+}
+
+/* A flow whose clock tells UDP's queue from a base below the law's, while UDP comes */
+static bool force_base(struct bpf_object *object, const struct drwa_key *key, u32 *owd_us)
+{
+	struct drwa_queue queue;
+	struct drwa_flow f;
+	u32 slot = 0;
+
+	if (bpf_map_lookup_elem(map(object, "drwa_flows"), key, &f) ||
+	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
+		return false;
+	f.owd_us = f.d.base_us - 1000;
+	f.owd_known = 1;
+	queue.udp_us = ahead_us();
+	bpf_map_update_elem(map(object, "drwa_flows"), key, &f, BPF_EXIST);
+	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
+	*owd_us = f.owd_us;
+	return true;
+}
+
+static bool base_rose(struct bpf_object *object, const struct drwa_key *key, u32 owd_us)
+{
+	struct drwa_flow f;
+
+	return !bpf_map_lookup_elem(map(object, "drwa_flows"), key, &f) &&
+	       (s32)(f.owd_us - owd_us) > 0;
 }
 
 /* What echoes told */
@@ -690,31 +811,40 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 		      const struct drwa_dev *dev)
 {
 	u32 flow = DATAGRAMS, told_us = echo_us(object);
-	bool known = true;
+	bool known = true, asked = dev->lambda && dev->aqm;
+	int queue = NONE;
 	size_t bytes = below(4) ? next_datagram(packet, &flow) : build_echo(packet, &known);
 	u8 after[PACKET_MAX];
 	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
 		    .data_out = after, .data_size_out = sizeof(after), .repeat = 1);
 
 	if (flow < DATAGRAMS && below(2))
-		force_drop(object, packet, datagrams[flow].bytes - (bytes - ETHERNET));
+		queue = force_drop(object, packet, datagrams[flow].bytes - (bytes - ETHERNET));
 	if (bpf_prog_test_run_opts(fd, &how)) {
 		perror("BPF_PROG_TEST_RUN");
 		exit(2);
 	}
 	if (memcmp(packet, after, bytes))
 		fail("UDP changed", n, packet, after, bytes);
-	if ((!known || !dev->echo || !dev->aqm || !dev->lambda) && flow == DATAGRAMS &&
+	if ((!known || !dev->echo || !asked) && flow == DATAGRAMS &&
 	    echo_us(object) != told_us)
 		fail("an echo was believed that nobody sent", n, packet, after, bytes);
-	if (how.retval == 0xffffffff)
+	if (flow < DATAGRAMS && flow % 4 == QUIC && is_tunnel(object, packet))
+		fail("taken for a tunnel", n, packet, after, bytes);
+	if (how.retval == 0xffffffff) {
+		if (asked && (queue == LONG || queue == BESIDE) && flow % 4 == QUIC &&
+		    was_due(object, packet))
+			fail("let through, with a queue", n, packet, after, bytes);
 		return;
-	if (how.retval != TC_ACT_SHOT || !dev->lambda || !dev->aqm || flow == DATAGRAMS)
+	}
+	if (how.retval != TC_ACT_SHOT || !asked || flow == DATAGRAMS)
 		fail("not let through", n, packet, after, bytes);
 	if (flow % 4 != QUIC && dev->aqm != DRWA_AQM_TUNNELS)
 		fail("a tunnel's packet was dropped", n, packet, after, bytes);
 	if (datagrams[flow].bytes <= UDP_FREE)
 		fail("a call's packet was dropped", n, packet, after, bytes);
+	if (queue == OUTAGE)
+		fail("dropped for an outage", n, packet, after, bytes);
 	dropped++;
 }
 
@@ -780,7 +910,8 @@ int main(int argc, char **argv)
 	u8 packet[PACKET_MAX];
 	const struct drwa_counts none = {};
 	int fds[2], devs, flows, counts, way, i;
-	u32 slot = 0, away = 0;
+	u32 slot = 0, away = 0, owd_us;
+	bool forced;
 	struct seen s;
 	u64 n, count;
 	size_t bytes;
@@ -841,7 +972,12 @@ int main(int argc, char **argv)
 			bytes = mangle(packet, bytes);
 		if (!below(4) && read_packet(&s, packet, bytes, way))
 			force_window(flows, &s.key);
+		forced = way == IN && !below(4) && read_packet(&s, packet, bytes, way) &&
+			 force_base(object, &s.key, &owd_us);
 		run(fds[way], flows, n, way, packet, bytes, dev.lambda);
+		if (forced && base_rose(object, &s.key, owd_us))
+			fail("the base of UDP's queue rose while UDP came", n, packet, packet,
+			     bytes);
 	}
 	printf("%llu packets, %llu sent on connections that are governed, %llu windows lowered, "
 	       "%llu dropped\n", (unsigned long long)count, (unsigned long long)governed_acks,

@@ -248,11 +248,20 @@ BROKEN = {
     "tunnels": ("dev->aqm != DRWA_AQM_TUNNELS))", "false))"),
     "another's echo": (" ||\n\t    echo.id != dev->echo)", ")"),
     "WireGuard": ("first[0] - 1U < 4 &&", "first[0] - 1U < 3 &&"),
-    "OpenVPN": ("code == 2 || code == 8", "code == 2"),
+    "OpenVPN": ("ack[0] == 1 &&", "ack[0] == 2 &&"),
+    "OpenVPN's tls-crypt": ("!(number[0] | number[1] | number[2])", "number[0] > 255"),
+    "QUIC that began before": (
+        "\t\tis_openvpn(skb, s->at + UDP_BYTES));",
+        "\t\t(is_openvpn(skb, s->at + UDP_BYTES) || skb->len));",
+    ),
     "IPsec": ("port == bpf_htons(PORT_IPSEC) ||", "port == 0 ||"),
     "calls": (
         "if (!aqm_is_bulk(u, now_us, bytes))\n\t\treturn false;",
         "aqm_is_bulk(u, now_us, bytes);",
+    ),
+    "another CPU's clock": (
+        "now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US",
+        "now_us - stamp_us < old_us",
     ),
     "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }

@@ -2,6 +2,7 @@
 """The loader of the tc programs, on the kernel that runs: each test in name spaces of its own."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -115,7 +116,7 @@ bpf attach --interface wwan0 --aqm on
 bpf attach --interface wwan1
 bpf set --interface wwan1 --aqm tunnels
 bpf status --json
-bpf status | grep -c 'aqm .*: 0 flows held, 0 packets dropped'
+bpf status | grep -c 'aqm .*: 0 flows held, 0 packets dropped.* queue in ms: not known'
 bpf set --interface wwan0 --aqm off
 bpf attach --interface wwan1
 bpf status --json
@@ -126,6 +127,7 @@ bpf status --json
     assert how == {"wwan0": "on", "wwan1": "tunnels"}
     nothing = {"flows": 0, "dropped": 0, "deaf": 0, "tunnels": 0}
     assert all(d["udp"] == nothing and d["lambda"] == 1.25 for d in first["interfaces"])
+    assert {d["delay_ms"] for d in first["interfaces"]} == {None}
     assert count == "2"
     # Neither λ nor an attach that does not say so changes it.
     how = {d["interface"]: d["aqm"] for d in second["interfaces"]}
@@ -485,16 +487,19 @@ for i in range(2000):
     s.sendto(bytes([64 + 63 * (i < 9)]) + bytes(1199), ('10.77.0.2', 50000))
     time.sleep(0.001)
 "
+bpf status --json
 echoes
 echo $(($(date +%s) - began))
-bpf status --json
+bpf status
 bpf detach
 """
-    before, during, seconds, text = said(built, script).splitlines()
+    before, text, during, seconds, _, _, line = said(built, script).splitlines()[:7]
     assert before == "0"
     assert 3 <= int(during) <= 4 * (int(seconds) + 1)
     (interface,) = json.loads(text)["interfaces"]
     assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
+    assert 0 <= interface["delay_ms"] < 100
+    assert re.search(r"; queue in ms: [\d.]+$", line)
 
 
 def test_counts_what_it_leaves_alone(built: Path) -> None:
@@ -564,41 +569,45 @@ while c.recv(1 << 20):
     pass
 """,
     "asks": """\
-import socket
+import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(('', 50000))
 s.settimeout(5)
 for _ in range(400):
-    s.sendto(bytes(9), ('10.77.0.1', 443))
+    s.sendto(bytes(9), ('10.77.0.1', int(sys.argv[1])))
     s.recv(2000)
 """,
     "answers": """\
-import socket
+import socket, sys
+port, kind = map(int, sys.argv[1:])
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(('10.77.0.1', 443))
+s.bind(('10.77.0.1', port))
 while True:
-    s.sendto(bytes([64]) + bytes(1199), s.recvfrom(9)[1])
+    s.sendto(bytes([kind]) + bytes(1199), s.recvfrom(9)[1])
 """,
 }
 
 
 def test_clients_stand_aside_where_asked_for(built: Path, tmp_path: Path) -> None:
-    """Of TCP and UDP, and while a connection goes on; what is the machine's own does not."""
+    """Of TCP and UDP, and while a connection goes on; what is the machine's own does not. Of both
+    it is governed when clients are again, but for a client's VPN."""
     for name, text in PEERS.items():
         (tmp_path / name).write_text(text)
     script = """\
-for each in sends answers; do ip netns exec server python3 $each & done
-waits '[ $(ip netns exec server ss -ltuHn | wc -l) = 2 ]'
+for each in sends "answers 443 64" "answers 444 4"; do ip netns exec server python3 $each & done
+waits '[ $(ip netns exec server ss -ltuHn | wc -l) = 3 ]'
 bpf attach --interface wwan0 --aqm on --clients off
 ip netns exec client python3 reads &
-ip netns exec client python3 asks
+for port in 443 444; do ip netns exec client python3 asks $port; done
 waits 'bpf status | grep -q "^10.77.*client .*aside: client"'
 bpf status --json
 python3 reads &
-python3 asks
+python3 asks 443
 waits 'bpf status --json | grep -q "flows.: 1, .*udp.: {.flows.: 1,"'
 bpf status --json
 bpf set --interface wwan0 --clients on
 waits 'bpf status --json | grep -q "flows.: 2, "'
+for port in 443 444; do ip netns exec client python3 asks $port; done
 bpf status --json
 """
     text = said(built, f"cd {tmp_path}\n{SERVER}{CLIENT}{script}")
@@ -612,6 +621,7 @@ bpf status --json
     assert states[True] == "aside: client" != states[False]
     (dev,) = on["interfaces"]
     assert (dev["clients"], dev["aqm"]) == ("on", "on")
+    assert (dev["udp"]["flows"], dev["udp"]["tunnels"]) == (2, 1)
     assert "aside: client" not in {c["state"] for c in on["connections"]}
 
 
