@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a call of the law may cost, in instructions on x86-64: what is recorded, and little more."""
 
+import subprocess
+
 import pytest
 
+import builds
 import costing
 
 KINDS = [
@@ -48,3 +51,8 @@ def test_each_kind_of_call_is_measured(costs: costing.Costs) -> None:
     assert set(KINDS) <= set(costs)
     assert min(len(costs[kind].calls) for kind in KINDS) > 10
     assert set(costing.recorded()) == set(costs)
+
+
+@pytest.mark.parametrize("command", ["ablation", "adversary", "constants", "cost", "fuzz", "hooks"])
+def test_the_commands_that_record_start(command: str) -> None:
+    subprocess.run([builds.TESTS / command, "--help"], check=True, capture_output=True)
