@@ -1070,6 +1070,7 @@ static void send_echo(const struct options *o, const char *interface)
 {
 	static const u32 nothing[8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 	bool v4 = o->probe.sin6_family == AF_INET;
+	static bool complained;
 	static u16 number;
 	struct {
 		u8 kind, code;
@@ -1084,8 +1085,12 @@ static void send_echo(const struct options *o, const char *interface)
 	int fd = socket(o->probe.sin6_family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (!complained)
+			fprintf(stderr, "drwa-bpf: no echoes for --probe: %s\n", strerror(errno));
+		complained = true;
 		return;
+	}
 	/* The programs see the answers, nobody else wants them. */
 	setsockopt(fd, v4 ? SOL_RAW : IPPROTO_ICMPV6, 1, nothing, v4 ? 4 : sizeof(nothing));
 	setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, strlen(interface) + 1);

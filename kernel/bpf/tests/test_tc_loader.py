@@ -2,6 +2,7 @@
 """The loader of the tc programs, on the kernel that runs: each test in name spaces of its own."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -463,20 +464,8 @@ print(count)
 """
 
 
-@pytest.mark.parametrize("probe", ["10.77.0.1", "fd77::1"])
-def test_echoes_while_udp_comes_alone(built: Path, probe: str) -> None:
-    """And none before; the answers tell a delay, which is none here."""
-    counter = "Icmp6InEchos" if ":" in probe else "IcmpInEchos"
-    script = f"""\
-{SERVER}
-ip addr add fd77::2/64 dev wwan0 nodad
-ip -n server addr add fd77::1/64 dev srv0 nodad
-"$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
-waits '[ $(filters wwan0) = 2 ]'
-echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
-sleep 0.6
-echoes
-began=$(date +%s)
+# UDP of as much as is judged, in two seconds
+STREAM = """\
 ip netns exec server python3 -c "
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -485,6 +474,28 @@ for i in range(2000):
     s.sendto(bytes([64 + 63 * (i < 9)]) + bytes(1199), ('10.77.0.2', 50000))
     time.sleep(0.001)
 "
+"""
+
+
+@pytest.mark.parametrize("probe", ["10.77.0.1", "fd77::1"])
+def test_echoes_while_udp_comes_alone(built: Path, probe: str) -> None:
+    """And none before; the answers tell a delay, which is none here. As the service may."""
+    counter = "Icmp6InEchos" if ":" in probe else "IcmpInEchos"
+    unit = (BPF / "drwa-bpf.service").read_text()
+    (allowed,) = re.findall("^CapabilityBoundingSet=(.*)", unit, re.MULTILINE)
+    bounds = ",".join(["-all", *(f"+{name[4:].lower()}" for name in allowed.split())])
+    script = f"""\
+{SERVER}
+ip addr add fd77::2/64 dev wwan0 nodad
+ip -n server addr add fd77::1/64 dev srv0 nodad
+setpriv --no-new-privs --bounding-set={bounds} \
+    "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(filters wwan0) = 2 ]'
+echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
+sleep 0.6
+echoes
+began=$(date +%s)
+{STREAM}
 echoes
 echo $(($(date +%s) - began))
 bpf status --json
@@ -495,6 +506,21 @@ bpf detach
     assert 3 <= int(during) <= 4 * (int(seconds) + 1)
     (interface,) = json.loads(text)["interfaces"]
     assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
+
+
+def test_echoes_that_may_not_be_sent(built: Path) -> None:
+    """It says so, once."""
+    script = f"""\
+{SERVER}
+setpriv --bounding-set=-net_raw "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe 10.77.0.1 \
+    -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(filters wwan0) = 2 ]'
+{STREAM}
+bpf detach
+"""
+    done = run(built, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "drwa-bpf: no echoes for --probe: Operation not permitted\n"
 
 
 def test_counts_what_it_leaves_alone(built: Path) -> None:
