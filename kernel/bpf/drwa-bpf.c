@@ -773,6 +773,9 @@ static int detach(const struct options *o)
 	int i;
 
 	begin_changes();
+	/* As after the service, which takes all away when it ends. */
+	if (!o->interface && access(PINS, F_OK))
+		return DONE;
 	same_netns();
 	if (o->interface) {
 		forget(&devs, o->ifindex, need_dev(&devs, o));

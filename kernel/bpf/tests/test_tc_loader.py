@@ -94,6 +94,21 @@ bpf status --interface wwan2 | grep -c ^wwan
     assert said(built, script).splitlines() == ["2", "0", "2", "1", "1"]
 
 
+def test_takes_away_what_is_gone(built: Path) -> None:
+    """README.md's two steps, the first of which ends watch."""
+    script = """\
+wwan wwan0
+"$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" >/dev/null &
+watch=$!
+waits '[ $(filters wwan0) = 2 ]'
+kill $watch
+wait $watch
+bpf detach
+echo $? $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+"""
+    assert said(built, script) == "0 0 0\n"
+
+
 def test_sets(built: Path) -> None:
     script = """\
 wwan wwan0
@@ -289,7 +304,7 @@ def test_needs_root(built: Path) -> None:
         ("watch --interface wwan0 --aqm on --probe example.org", WRONG),
         ("set --interface wwan0 --lambda 2", FAILED),
         ("status", FAILED),
-        ("detach", FAILED),
+        ("detach --interface wwan0", FAILED),
         ("attach --interface wwan0 --object /nowhere", FAILED),
     ],
 )
