@@ -57,8 +57,8 @@ typedef __u64 u64;
 #define ETHERNET_BYTES	14
 #define FILTER_HANDLE	1
 
-/* A client that sends nothing for that long after its handshake may have been taken by
- * hardware, which forwards without telling.
+/* A client's connection of which nothing came for that long may have been taken by hardware,
+ * which forwards without telling, some of them after the first packets.
  */
 #define SILENT_US	5000000
 
@@ -900,7 +900,7 @@ static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *de
 		return "off";
 	if (f->forwarded && dev->local)
 		return "aside: client";
-	if (f->forwarded && !f->last_len && now_us() - f->opened_us > SILENT_US)
+	if (f->forwarded && now_us() - f->came_us > SILENT_US)
 		return "silent: idle, or offloaded";
 	if (!f->d.rtt_us)
 		return "no sample yet";

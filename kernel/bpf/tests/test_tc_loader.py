@@ -656,6 +656,50 @@ bpf status --json
     assert "aside: client" not in {c["state"] for c in on["connections"]}
 
 
+def test_a_client_falls_silent(built: Path) -> None:
+    """As where hardware takes a connection after its first packets; the phone's own is no client,
+    and a client that sends hears ACKs.
+    """
+    script = """\
+ip netns exec server python3 -c "
+import socket
+with socket.create_server(('10.77.0.1', 5001)) as s:
+    kept = []
+    while True:
+        kept.append(s.accept()[0])
+        kept[-1].sendall(bytes(1000))
+" &
+waits 'ip netns exec server ss -ltn | grep -q 5001'
+bpf attach --interface wwan0
+talk() { # 1: it sends all the time; where
+    bytes=$1
+    shift
+    "$@" python3 -c "
+import socket, sys, time
+c = socket.create_connection(('10.77.0.1', 5001))
+c.recv(1000, socket.MSG_WAITALL)
+while True:
+    c.sendall(bytes(int(sys.argv[1])))
+    time.sleep(0.1)
+" $bytes &
+}
+talk 0 env
+talk 0 ip netns exec client
+talk 1 ip netns exec client
+waits '[ $(bpf status | grep -c 10.77.0.1:5001) = 3 ]'
+bpf status --json
+sleep 5.5
+bpf status --json
+"""
+    early, late = map(json.loads, said(built, SERVER + CLIENT + script).splitlines())
+    (before, after) = (
+        sorted((c["forwarded"], c["state"].startswith("silent")) for c in each["connections"])
+        for each in (early, late)
+    )
+    assert before == [(False, False), (True, False), (True, False)]
+    assert after == [(False, False), (True, False), (True, True)]
+
+
 def test_connections_that_ended_are_forgotten(built: Path) -> None:
     """By FIN of both, or by a reset."""
     script = """\
