@@ -909,6 +909,11 @@ static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *de
 	return f->d.phase < 3 ? phases[f->d.phase] : "?";
 }
 
+static bool is_over(const struct drwa_flow *f)
+{
+	return (f->fin_came & DRWA_RST) || (f->fin_came && f->fin_sent);
+}
+
 static void print_flows(struct devs *devs, const struct options *o)
 {
 	struct drwa_key *keys = calloc(DRWA_FLOWS, sizeof(*keys));
@@ -926,7 +931,7 @@ static void print_flows(struct devs *devs, const struct options *o)
 		struct drwa_flow f;
 		const char *state;
 
-		if (bpf_map_lookup_elem(flows, &keys[i], &f) || (f.fin_came && f.fin_sent) ||
+		if (bpf_map_lookup_elem(flows, &keys[i], &f) || is_over(&f) ||
 		    (o->interface && f.ifindex != o->ifindex))
 			continue;
 		state = state_of(&f, find_dev(devs, f.ifindex));

@@ -424,8 +424,14 @@ static u32 answer(struct drwa_flow *f, const struct segment *s)
 	bool syn = s->tcp.flags & TCPHDR_SYN;
 
 	/* Of the SYN that was seen; some send data with it. */
-	if (!(s->tcp.flags & TCPHDR_ACK) || syn == f->passive ||
+	if (!(s->tcp.flags & TCPHDR_ACK) ||
 	    bpf_ntohl(s->tcp.ack) - f->opened_seq - 1 > U16_MAX)
+		return 0;
+	if (s->tcp.flags & TCPHDR_RST) {
+		f->fin_came = DRWA_RST;
+		return 0;
+	}
+	if (syn == f->passive)
 		return 0;
 	if (syn) {
 		if (!f->scales || !s->scales)
@@ -472,14 +478,13 @@ static bool deliver(struct drwa_flow *f, const struct segment *s)
 
 	if ((s32)(acked - f->next) > 0)
 		f->next = acked;
-	if ((s->tcp.flags & TCPHDR_RST) && seq == f->next)
-		f->fin_came = 1;
+	if (seq == f->next)
+		f->fin_came |= s->tcp.flags & DRWA_RST;
 	if ((s32)(end - f->next) < 0 || (s32)(end - READ_ONCE(f->edge)) > 0)
 		return false;
 	if ((s32)(seq - f->next) > 0)
 		f->hole = end;
-	if (s->tcp.flags & TCPHDR_FIN)
-		f->fin_came = 1;
+	f->fin_came |= s->tcp.flags & DRWA_FIN;
 	if (end == f->next)
 		return false;
 	f->next = end;
@@ -651,6 +656,8 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 	if (f->came_since_us != (u32)counts->began_us)
 		resume(f, counts, s);
 	if (f->aside) {
+		/* What was offered is not followed, so any will do. */
+		f->fin_came |= s->tcp.flags & (DRWA_FIN | DRWA_RST);
 		count_aside(counts, f, s->len);
 		return;
 	}

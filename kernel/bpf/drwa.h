@@ -166,6 +166,12 @@ enum drwa_aside {
 	DRWA_UNREAD,	/* more options than the programs read */
 };
 
+/* As in TCP's header. No packet answers a reset, so that its entry stays until another
+ * connection takes the place.
+ */
+#define DRWA_FIN	1
+#define DRWA_RST	4
+
 /**
  * struct drwa_flow - a connection
  *
@@ -185,7 +191,7 @@ enum drwa_aside {
  * @lan_sent:	count of such
  * @echoed:	marks that were echoed or passed over
  * @answered:	both ends' SYN were seen
- * @fin_came:	the sender's FIN, or RST, was seen
+ * @fin_came:	DRWA_FIN and DRWA_RST, as they were seen of the sender
  * @owd_us:	one-way delay without UDP's queue, any offset
  * @owd_known:	it was set
  *

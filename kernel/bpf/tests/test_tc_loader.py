@@ -730,6 +730,72 @@ waits '[ $(entries) = 0 ]'
     assert len(json.loads(status)["connections"]) == 1
 
 
+# Ten connections that end by FIN, one that the server resets, and one that is refused, which is no
+# signed one: that takes signed resets alone
+ENDING = """\
+import socket, struct, sys
+kind, who = sys.argv[1:]
+def make():
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262 if kind == 'mptcp' else 0)
+    if kind == 'signed':
+        other = socket.inet_aton('10.77.0.1' if who == 'client' else '10.77.0.2')
+        # struct tcp_md5sig, by TCP_MD5SIG
+        name = struct.pack('=HH4s', socket.AF_INET, 0, other)
+        s.setsockopt(socket.IPPROTO_TCP, 14, struct.pack('=128sHHI80s', name, 0, 3, 0, b'key'))
+    return s
+if who == 'server':
+    listening = make()
+    listening.bind(('10.77.0.1', 5001))
+    listening.listen()
+for number in range(11):
+    if who == 'server':
+        c = listening.accept()[0]
+        c.sendall(bytes(1000))
+        # Once it has come
+        assert c.recv(1)
+        if number == 10:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    else:
+        c = make()
+        c.connect(('10.77.0.1', 5001))
+        assert len(c.recv(1000, socket.MSG_WAITALL)) == 1000
+        c.sendall(bytes(1))
+        try:
+            assert not c.recv(1)
+        except ConnectionResetError:
+            assert number == 10
+    c.close()
+if who == 'client' and kind != 'signed':
+    try:
+        make().connect(('10.77.0.1', 5002))
+        raise AssertionError
+    except ConnectionRefusedError:
+        pass
+"""
+
+
+@pytest.mark.parametrize(("kind", "left"), [("plain", 2), ("signed", 1), ("mptcp", 2)])
+def test_connections_end(built: Path, tmp_path: Path, kind: str, left: int) -> None:
+    """Those that are aside, too. Resets, after which nothing is sent, leave entries that nobody is
+    told of.
+    """
+    (tmp_path / "ending").write_text(ENDING)
+    script = f"""\
+bpf attach --interface wwan0
+ip netns exec server python3 ending {kind} server &
+waits 'ip netns exec server ss -ltn | grep -q 5001'
+python3 ending {kind} client
+waits '[ $(entries) = {left} ]'
+bpf status --json
+"""
+    status = json.loads(said(built, f"cd {tmp_path}\n{SERVER}{ENTRIES}{script}", 30))
+    assert status["connections"] == []
+    (dev,) = status["interfaces"]
+    alone = dev["ungoverned_bytes"]
+    found = {key: alone[key] for key in ("unknown", "signed", "mptcp") if alone[key]}
+    assert found == ({} if kind == "plain" else {kind: 11_000})
+
+
 @pytest.mark.long
 def test_a_thousand_cycles(built: Path) -> None:
     """Under a download, whose bytes all arrive."""
