@@ -354,6 +354,21 @@ static void clear(const char *map, u32 slot, const void *zeroes)
 	close(fd);
 }
 
+/* What passed while filters were away was not seen: the programs take no offer from before
+ * for the last one.
+ */
+static void begin_anew(u32 slot)
+{
+	int fd = open_pin("drwa_counts");
+	struct drwa_counts counts;
+
+	if (!bpf_map_lookup_elem(fd, &slot, &counts)) {
+		counts.began_us = 0;
+		bpf_map_update_elem(fd, &slot, &counts, BPF_ANY);
+	}
+	close(fd);
+}
+
 /* A place that no interface counts in, nor has its queue in */
 static u32 free_slot(const struct devs *devs)
 {
@@ -615,6 +630,7 @@ static void add_filters(struct devs *devs, const struct options *o, struct drwa_
 	else if (failed != -EEXIST)
 		fail_attach(devs, o, dev, 0, failed);
 	write_dev(devs, o->ifindex, dev);
+	begin_anew(dev->slot);
 	for (i = 0; i < HOOKS; i++) {
 		failed = add_filter(o->ifindex, i, dev->priority);
 		if (failed)

@@ -796,6 +796,71 @@ bpf status --json
     assert found == ({} if kind == "plain" else {kind: 11_000})
 
 
+# What a connection's ACKs offer, by the server's end of the link, until there is a file "done": how
+# far the right edge ever moved back, how much was offered at most, and at last. "wide" is there
+# once it was much.
+OFFERS = """\
+import os, socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+s.bind(('srv0', 0))
+s.settimeout(1)
+scale = back = widest = last = 0
+edge = None
+while not os.path.exists('done'):
+    packet = s.recv(2000)[14:]
+    if packet[9] != 6 or packet[12:16] != socket.inet_aton('10.77.0.2'):
+        continue
+    tcp = packet[20:]
+    flags, window = struct.unpack('!BH', tcp[13:16])
+    acked, = struct.unpack('!I', tcp[8:12])
+    if flags & 2:
+        # MSS, SACK, timestamps, NOP, and the scale
+        scale = tcp[39]
+        continue
+    last = window << scale
+    widest = max(widest, last)
+    if last > 200000:
+        open('wide', 'w').close()
+    moved = (acked + last - (acked + last if edge is None else edge) + 2**31) % 2**32 - 2**31
+    back = max(back, -moved)
+    edge = (acked + last) % 2**32
+print(back, widest, last)
+"""
+
+
+def test_the_right_edge_after_filters_were_away(built: Path, tmp_path: Path) -> None:
+    """Nothing of what was offered meanwhile is taken back."""
+    (tmp_path / "offers").write_text(OFFERS)
+    script = """\
+ip netns exec server tc qdisc add dev srv0 root tbf rate 50mbit burst 15k latency 300ms
+ip netns exec server python3 offers >offered &
+sniffer=$!
+serve all
+bpf attach --interface wwan0
+python3 -c "
+import socket
+c = socket.create_connection(('10.77.0.1', 5001))
+while c.recv(1 << 20):
+    pass
+" &
+waits 'bpf status | grep -q "10.77.* hold"'
+sleep 1
+rm -f wide
+tc qdisc del dev wwan0 clsact
+waits '[ -e wide ]'
+bpf attach --interface wwan0
+waits 'bpf status | grep -q "10.77.* hold"'
+sleep 2
+touch done
+wait $sniffer
+cat offered
+"""
+    offered = said(built, f"cd {tmp_path}\n{SERVER}{script}", 30)
+    back, widest, last = map(int, offered.split())
+    assert widest > 200_000 > 2 * last
+    assert back == 0
+
+
 @pytest.mark.long
 def test_a_thousand_cycles(built: Path) -> None:
     """Under a download, whose bytes all arrive."""
