@@ -369,37 +369,59 @@ static void begin_anew(u32 slot)
 	close(fd);
 }
 
-/* A place that no interface counts in, nor has its queue in */
+/* A place that no interface counts in */
 static u32 free_slot(const struct devs *devs)
 {
 	static const struct drwa_counts counts;
-	static const struct drwa_queue queue;
 	u32 slot;
 	int i;
 
 	for (slot = 0; slot < DRWA_DEVS; slot++) {
 		for (i = 0; i < devs->n; i++)
-			if (devs->dev[i].slot == slot || devs->dev[i].queue == slot)
+			if (devs->dev[i].slot == slot)
 				break;
 		if (i < devs->n)
 			continue;
 		clear("drwa_counts", slot, &counts);
-		clear("drwa_queues", slot, &queue);
 		return slot;
 	}
 	die(FAILED, "too many interfaces are governed");
 }
 
-/* Interfaces of one number are in the queue of the one that was first. */
-static void choose_queue(const struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+/* Is another interface in that queue? */
+static bool is_anothers(const struct devs *devs, u32 ifindex, u32 queue)
 {
 	int i;
 
+	for (i = 0; i < devs->n; i++)
+		if (devs->dev[i].queue == queue && devs->ifindex[i] != ifindex)
+			return true;
+	return false;
+}
+
+/* Interfaces of one number are in the queue of the one that was first. One that leaves them
+ * leaves the queue to them, also if it was the first.
+ */
+static void choose_queue(struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+{
+	static const struct drwa_queue empty;
+	u32 queue = 0;
+	int i;
+
 	dev->number = number;
-	dev->queue = dev->slot;
-	for (i = 0; number && i < devs->n; i++)
-		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex)
+	for (i = 0; number && i < devs->n; i++) {
+		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex) {
 			dev->queue = devs->dev[i].queue;
+			return;
+		}
+	}
+	if (find_dev(devs, ifindex) && !is_anothers(devs, ifindex, dev->queue))
+		return;
+	/* There are as many as interfaces. */
+	while (is_anothers(devs, ifindex, queue))
+		queue++;
+	clear("drwa_queues", queue, &empty);
+	dev->queue = queue;
 }
 
 static u64 netns(void)

@@ -3,6 +3,7 @@
 
 import json
 import re
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -30,6 +31,35 @@ waits() { # until what is so
     echo "never: $1" >&2
     return 1
 }
+"""
+
+
+# What a map holds: the value of each entry, in hexadecimal
+DUMP = """\
+dump() { # its name, and the length of its keys
+    python3 -c "
+import ctypes, os, struct, sys
+BPF, LOOKUP, NEXT_KEY, OBJ_GET, INFO = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 1, 4, 7, 15
+def bpf(command, *words):
+    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
+name, length = sys.argv[1:]
+path = ctypes.create_string_buffer(f'/sys/fs/bpf/drwa/{name}'.encode())
+there = bpf(OBJ_GET, ctypes.addressof(path))
+assert there >= 0
+# struct bpf_map_info: type, id, size of keys and of values
+info = ctypes.create_string_buffer(16)
+assert not bpf(INFO, there | len(info) << 32, ctypes.addressof(info))
+key, last = ctypes.create_string_buffer(int(length)), 0
+value = ctypes.create_string_buffer(struct.unpack('4I', info)[3])
+while not bpf(NEXT_KEY, there, last, ctypes.addressof(key)):
+    last = ctypes.addressof(key)
+    if not bpf(LOOKUP, there, last, ctypes.addressof(value)):
+        print(value.raw.hex())
+" "$@"
+}
+# Of connections, with those that status does not tell
+entries() { dump drwa_flows 36 | wc -l; }
 """
 
 
@@ -121,6 +151,30 @@ bpf status --json
     devs = {d["interface"]: d for d in json.loads(said(built, script))["interfaces"]}
     assert [devs[name]["lambda"] for name in ("wwan0", "wwan1")] == [0, 2]
     assert {d["queue"] for d in devs.values()} == {7}
+
+
+def test_leaves_a_queue(built: Path) -> None:
+    """The first of it, too; the others keep it, and what it knows."""
+    script = f"""\
+{DUMP}
+for i in 0 1 2; do wwan wwan$i; bpf attach --interface wwan$i --queue 7; done
+for number in 0 7 8 0; do
+    bpf set --interface wwan0 --queue $number
+    dump drwa_devs 4
+done
+"""
+    # struct drwa_dev
+    devs = [struct.unpack_from("4I", bytes.fromhex(line)) for line in said(built, script).split()]
+    for i, first in enumerate([0, 7, 8, 0]):
+        queues: dict[int, set[int]] = {}
+        for _, number, _, queue in devs[3 * i : 3 * i + 3]:
+            queues.setdefault(number, set()).add(queue)
+        assert set(queues) == {first, 7}
+        assert len(queues[7]) == 1
+        assert first == 7 or queues[first].isdisjoint(queues[7])
+    # One that is alone in its queue stays there.
+    (eight,) = {queue for _, number, _, queue in devs[6:9] if number == 8}
+    assert eight == next(queue for _, number, _, queue in devs[9:] if number == 0)
 
 
 def test_udp_is_held_where_asked_for(built: Path) -> None:
@@ -457,28 +511,6 @@ bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInC
 """
 
 
-# How many entries the map of connections has, with those that status does not tell
-ENTRIES = """\
-entries() {
-    python3 -c "
-import ctypes, os, struct
-BPF, MAP_GET_NEXT_KEY, OBJ_GET = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 4, 7
-def bpf(command, *words):
-    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
-    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
-path = ctypes.create_string_buffer(b'/sys/fs/bpf/drwa/drwa_flows')
-flows = bpf(OBJ_GET, ctypes.addressof(path))
-assert flows >= 0
-# struct drwa_key
-key, last, count = ctypes.create_string_buffer(36), 0, 0
-while not bpf(MAP_GET_NEXT_KEY, flows, last, ctypes.addressof(key)):
-    last, count = ctypes.addressof(key), count + 1
-print(count)
-"
-}
-"""
-
-
 # UDP of as much as is judged, in two seconds
 STREAM = """\
 ip netns exec server python3 -c "
@@ -726,7 +758,7 @@ rm open
 waits '[ $(entries) = 0 ]'
 """
     # In a folder of its own
-    status = said(built, f"cd {built}\n{SERVER}{ENTRIES}{script}")
+    status = said(built, f"cd {built}\n{SERVER}{DUMP}{script}")
     assert len(json.loads(status)["connections"]) == 1
 
 
@@ -788,7 +820,7 @@ python3 ending {kind} client
 waits '[ $(entries) = {left} ]'
 bpf status --json
 """
-    status = json.loads(said(built, f"cd {tmp_path}\n{SERVER}{ENTRIES}{script}", 30))
+    status = json.loads(said(built, f"cd {tmp_path}\n{SERVER}{DUMP}{script}", 30))
     assert status["connections"] == []
     (dev,) = status["interfaces"]
     alone = dev["ungoverned_bytes"]
