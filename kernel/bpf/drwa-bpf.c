@@ -355,7 +355,7 @@ static void clear(const char *map, u32 slot, const void *zeroes)
 }
 
 /* What passed while filters were away was not seen: the programs take no offer from before
- * for the last one.
+ * for the last one. What came over another queue is none of this one's.
  */
 static void begin_anew(u32 slot)
 {
@@ -766,6 +766,8 @@ static int attach(const struct options *o)
 		add_filters(&devs, o, &dev);
 	dev.lambda = o->lambda;
 	write_dev(&devs, o->ifindex, &dev);
+	if (known && known->queue != dev.queue)
+		begin_anew(dev.slot);
 	return DONE;
 }
 
@@ -785,6 +787,7 @@ static int set(const struct options *o)
 {
 	static struct devs devs;
 	struct drwa_dev *dev;
+	u32 queue;
 
 	if (!o->lambda_given && !o->queue_given && !o->aqm_given && !o->clients_given)
 		die(WRONG, "set needs --lambda, --queue, --aqm or --clients");
@@ -793,6 +796,7 @@ static int set(const struct options *o)
 	begin_changes();
 	same_netns();
 	dev = need_dev(&devs, o);
+	queue = dev->queue;
 	if (o->lambda_given)
 		dev->lambda = o->lambda;
 	if (o->queue_given)
@@ -802,6 +806,8 @@ static int set(const struct options *o)
 	if (o->clients_given)
 		dev->local = o->local;
 	write_dev(&devs, o->ifindex, dev);
+	if (dev->queue != queue)
+		begin_anew(dev->slot);
 	return DONE;
 }
 

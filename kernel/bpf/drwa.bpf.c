@@ -334,6 +334,12 @@ static void count(u64 *counter, u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
+static void raise(u64 *most, u64 n)
+{
+	if (n > *most)
+		*most = n;
+}
+
 static u32 beyond_headers(u32 bytes)
 {
 	return bytes - min(bytes, DRWA_HEADER_BYTES);
@@ -982,8 +988,11 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
 	if (!p->counts || !p->queue)
 		return false;
-	if (!p->counts->began_us)
+	if (!p->counts->began_us) {
+		p->counts->came_before = p->queue->came - p->counts->came;
+		p->counts->sent_before = p->queue->sent - p->counts->sent;
 		p->counts->began_us = bpf_ktime_get_ns() / NSEC_PER_USEC | 1;
+	}
 	return true;
 }
 
@@ -1003,8 +1012,7 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 	/* Whosever the packet is, it was in the queue. */
 	bytes = skb->len - p.dev->l2;
 	count(&p.counts->came, beyond_headers(bytes));
-	if (p.counts->came > p.queue->came)
-		p.queue->came = p.counts->came;
+	raise(&p.queue->came, p.counts->came_before + p.counts->came);
 	if (!parse(skb, p.dev->l2, &s, false)) {
 		count(&p.counts->not_tcp, bytes);
 		if (p.dev->aqm && p.dev->lambda &&
@@ -1029,8 +1037,7 @@ DRWA_PROG(egress)(struct __sk_buff *skb)
 	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
 	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
-	if (p.counts->sent > p.queue->sent)
-		p.queue->sent = p.counts->sent;
+	raise(&p.queue->sent, p.counts->sent_before + p.counts->sent);
 	if (!parse(skb, p.dev->l2, &s, true)) {
 		if (p.dev->aqm && p.dev->local && skb->ingress_ifindex &&
 		    s.protocol == IPPROTO_UDP)

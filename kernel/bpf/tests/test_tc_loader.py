@@ -39,7 +39,8 @@ DUMP = """\
 dump() { # its name, and the length of its keys
     python3 -c "
 import ctypes, os, struct, sys
-BPF, LOOKUP, NEXT_KEY, OBJ_GET, INFO = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 1, 4, 7, 15
+BPF = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+LOOKUP, NEXT_KEY, OBJ_GET, INFO = 1, 4, 7, 15
 def bpf(command, *words):
     attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
     return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
@@ -604,6 +605,62 @@ bpf status --json
     assert 100 * 1028 <= alone["not_tcp"] < 120_000
     # Of UDP, what is beyond TCP's headers
     assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
+
+
+def test_a_queue_goes_on_counting(built: Path) -> None:
+    """Where its modem is plugged in anew, its filters were away, or an interface joins that brought
+    more; what comes through a tunnel came before, and counts once.
+    """
+    script = f"""\
+{DUMP}
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
+ip netns add server
+link() {{
+    ip link add wwan$1 type veth peer name srv$1 netns server
+    ip addr add 10.77.$1.2/24 dev wwan$1
+    ip link set wwan$1 up
+    ip -n server addr add 10.77.$1.1/24 dev srv$1
+    ip -n server link set srv$1 up
+}}
+come() {{ # thousands of bytes, over which
+    ip netns exec server python3 -c "
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+thousands, which = map(int, sys.argv[1:])
+for _ in range(thousands):
+    s.sendto(bytes(1044), (f'10.77.{{which}}.2', 9))
+    time.sleep(0.0002)
+" $1 $2
+    dump drwa_queues 4 | head -n 1
+}}
+for i in 0 1 2; do link $i; done
+# Each goes on from its first packet.
+for i in 0 1; do bpf attach --interface wwan$i --queue 7; come 1 $i >/dev/null; done
+come 2000 0
+come 1000 1
+ip link del wwan0
+link 0
+bpf attach --interface wwan0 --queue 7
+come 1000 0
+come 1000 1
+bpf attach --interface wwan2
+come 4000 2
+bpf set --interface wwan2 --queue 7
+come 1000 2
+tc qdisc del dev wwan1 clsact
+come 2000 0
+bpf attach --interface wwan1 --queue 7
+come 1000 1
+bpf status --json
+"""
+    *queues, text = said(built, script).splitlines()
+    # struct drwa_queue, in thousands
+    came = [struct.unpack_from("Q", bytes.fromhex(line))[0] / 1000 for line in queues]
+    assert came == pytest.approx([2000, 2000, 3000, 3000, 3000, 4000, 5000, 6000], rel=0.01)
+    # What was counted of each is as it was.
+    devs = {dev["interface"]: dev["came_bytes"] / 1000 for dev in json.loads(text)["interfaces"]}
+    assert devs == pytest.approx({"wwan0": 3000, "wwan1": 3000, "wwan2": 5000}, rel=0.01)
 
 
 # A client of this machine's

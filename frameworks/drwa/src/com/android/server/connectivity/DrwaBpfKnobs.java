@@ -109,6 +109,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** {@code struct drwa_queue} */
     @VisibleForTesting static final int QUEUE_BYTES = 112;
 
+    /** The members of {@code struct drwa_counts} that are read by nobody here. */
+    @VisibleForTesting static final int BEFORE_BYTES = 2 * Long.BYTES;
+
     /** The qdisc does not go with the filters. */
     @VisibleForTesting static final short CLSACT_STAYS = 0;
 
@@ -272,7 +275,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 10, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
         public final byte[] rttUs;
 
-        /** When the first packet crossed since then, by the programs' clock. */
+        /**
+         * When the first packet crossed since then, or since the filters came back, by the
+         * programs' clock.
+         */
         @Field(order = 11, type = Type.U63)
         public final long beganUs;
 
@@ -296,6 +302,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 16, type = Type.U63)
         public final long clients;
 
+        /** How far the queue's counts were ahead then, which the programs alone read. */
+        @Field(order = 17, type = Type.ByteArray, arraysize = BEFORE_BYTES)
+        public final byte[] before;
+
         public Counts(
                 final long came,
                 final long sent,
@@ -313,7 +323,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long udpDropped,
                 final long udpDeaf,
                 final long udpTunnels,
-                final long clients) {
+                final long clients,
+                final byte[] before) {
             this.came = came;
             this.sent = sent;
             this.notTcp = notTcp;
@@ -331,6 +342,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.udpDeaf = udpDeaf;
             this.udpTunnels = udpTunnels;
             this.clients = clients;
+            this.before = before;
         }
 
         /** In the names of {@code drwa-bpf status}. */
@@ -725,8 +737,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         if (place == PLACES) return place;
         final Struct.S32 key = new Struct.S32(place);
         final byte[] bins = new byte[BINS * Long.BYTES];
+        final byte[] before = new byte[BEFORE_BYTES];
         mCounts.updateEntry(
-                key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0));
+                key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0, before));
         mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
         try {
             mBefore.set(place, readReceived(iface));

@@ -428,10 +428,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
         Arrays.fill(full, (byte) 7);
         mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
-        mBpf.counts.put(
-                0,
-                new DrwaBpfKnobs.Counts(
-                        1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14, 15));
+        mBpf.counts.put(0, makeCountsOfBefore());
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
@@ -616,6 +613,18 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(Set.of(), keys());
     }
 
+    private static byte[] makeBefore() {
+        final byte[] before = new byte[DrwaBpfKnobs.BEFORE_BYTES];
+        Arrays.fill(before, (byte) 16);
+        return before;
+    }
+
+    private static DrwaBpfKnobs.Counts makeCountsOfBefore() {
+        final byte[] before = makeBefore();
+        return new DrwaBpfKnobs.Counts(
+                1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14, 15, before);
+    }
+
     private static byte[] bins(long... counts) {
         final ByteBuffer buffer = ByteBuffer.allocate(DrwaBpfKnobs.BINS * Long.BYTES);
         buffer.order(ByteOrder.nativeOrder());
@@ -645,7 +654,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         8,
                         1,
                         0,
-                        11));
+                        11,
+                        new byte[DrwaBpfKnobs.BEFORE_BYTES]));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
         assertDumped(
                 "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
@@ -715,8 +725,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     private static DrwaBpfKnobs.Counts makeCounts(long came) {
+        final byte[] before = new byte[DrwaBpfKnobs.BEFORE_BYTES];
         return new DrwaBpfKnobs.Counts(
-                came, 0, 0, 0, 0, 0, 0, 0, 0, bins(), bins(), 1, 0, 0, 0, 0, 0);
+                came, 0, 0, 0, 0, 0, 0, 0, 0, bins(), bins(), 1, 0, 0, 0, 0, 0, before);
     }
 
     @Test
@@ -785,7 +796,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 udp_dropped",
                         "__u64 udp_deaf",
                         "__u64 udp_tunnels",
-                        "__u64 clients"),
+                        "__u64 clients",
+                        "__u64 came_before",
+                        "__u64 sent_before"),
                 findMembers(header, "drwa_counts"));
         final Path bpf = Path.of(System.getProperty("drwa.top"), "kernel/bpf");
         final String programs = Files.readString(bpf.resolve("drwa.bpf.c"));
@@ -794,8 +807,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final String loader = Files.readString(bpf.resolve("drwa-bpf.c"));
         final String silent = "#define SILENT_US\t" + DrwaBpfClients.SILENT_MS + "000\n";
         assertTrue(silent, loader.contains(silent));
-        final ByteBuffer raw = ByteBuffer.allocate(43 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 43; i++) raw.putLong(i);
+        final ByteBuffer raw = ByteBuffer.allocate(45 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 45; i++) raw.putLong(i);
         raw.flip();
         assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
