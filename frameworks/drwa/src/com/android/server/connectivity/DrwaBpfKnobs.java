@@ -345,6 +345,29 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.before = before;
         }
 
+        /** As for programs that no packet has crossed. */
+        Counts anew() {
+            return new Counts(
+                    came,
+                    sent,
+                    notTcp,
+                    unknown,
+                    mptcp,
+                    isSigned,
+                    flows,
+                    rounds,
+                    capped,
+                    delayUs,
+                    rttUs,
+                    0 /* beganUs */,
+                    udpFlows,
+                    udpDropped,
+                    udpDeaf,
+                    udpTunnels,
+                    clients,
+                    before);
+        }
+
         /** In the names of {@code drwa-bpf status}. */
         @Override
         public String toString() {
@@ -798,6 +821,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         try {
             if (entry.mFilters == Filters.PERHAPS) detach(entry.mIndex);
             mEntries.put(iface, entry.with(Filters.NONE));
+            beginAnew((int) entry.mDev.slot);
             addFilter(entry.mIndex, true);
             mEntries.put(iface, entry.with(Filters.PERHAPS));
             addFilter(entry.mIndex, false);
@@ -807,6 +831,15 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         }
         mEntries.put(iface, entry.with(Filters.ATTACHED));
         return Result.DONE;
+    }
+
+    /**
+     * What passed while the filters were away, the programs have not seen: they must take no offer
+     * from before for the last one.
+     */
+    private void beginAnew(int slot) throws ErrnoException {
+        final Struct.S32 key = new Struct.S32(slot);
+        mCounts.updateEntry(key, mCounts.getValue(key).anew());
     }
 
     private void addFilter(int index, boolean ingress) throws ErrnoException {

@@ -492,6 +492,21 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertDumped("Writes: 3, errors: 0");
     }
 
+    /** Or an offer from before would be taken for the last one, and the right edge moved back. */
+    @Test
+    public void programsThatComeAgainBeginAnew() {
+        startOnCellular();
+        mBpf.counts.put(0, makeCountsOfBefore());
+        final String shown = mBpf.counts.getAll().get(0).toString();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(10, mBpf.counts.getAll().get(0).beganUs);
+        connect(OTHER, cellular(SUB), link(RMNET));
+        final DrwaBpfKnobs.Counts counts = mBpf.counts.getAll().get(0);
+        assertEquals(0, counts.beganUs);
+        assertEquals(shown, counts.toString());
+        assertArrayEquals(makeBefore(), counts.before);
+    }
+
     @Test
     public void programsThatCannotBeDetachedAreTriedAgain() {
         startOnCellular();
