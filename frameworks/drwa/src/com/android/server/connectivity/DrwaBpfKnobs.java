@@ -58,7 +58,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *   <li>An interface that is on has an entry in {@code drwa_devs}, by its index, and the programs
  *       as filters of its clsact qdisc. One that is off has neither.
  *   <li>{@code drwa_counts} and {@code drwa_queues} have a place for each entry, which is empty
- *       when the entry is made. Interfaces with one queue have the queue's place of the first.
+ *       when the entry is made. Interfaces with one queue have the queue's place of the first, and
+ *       keep it when that one leaves.
  * </ul>
  *
  * <p>Entries outlive the system server and interfaces, and an index may be another interface's one
@@ -420,6 +421,12 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             mFilters = filters;
         }
 
+        /** What came over another queue is none of this one's: the programs have to begin anew. */
+        Filters getFiltersFor(Dev dev) {
+            final boolean stays = mFilters == Filters.NONE || dev.queue == mDev.queue;
+            return stays ? mFilters : Filters.PERHAPS;
+        }
+
         Entry with(boolean written) {
             return new Entry(mIndex, mDev, written, mFilters);
         }
@@ -730,7 +737,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final long l2 =
                 known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
         final boolean keepsQueue = known != null && known.mDev.number == number;
-        final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
+        final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, known, number);
         return new Dev(
                 setting.lambda,
                 number,
@@ -745,7 +752,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     /**
-     * Finds and empties a place that no entry counts in, nor has its queue in.
+     * Finds and empties a place that no entry counts in.
      *
      * @return {@link #PLACES} if there is none
      */
@@ -753,7 +760,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final Set<Long> taken = new ArraySet<>();
         for (int i = 0; i < mEntries.size(); i++) {
             taken.add(mEntries.valueAt(i).mDev.slot);
-            taken.add(mEntries.valueAt(i).mDev.queue);
         }
         int place = 0;
         while (place < PLACES && taken.contains((long) place)) place++;
@@ -763,7 +769,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final byte[] before = new byte[BEFORE_BYTES];
         mCounts.updateEntry(
                 key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0, before));
-        mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
         try {
             mBefore.set(place, readReceived(iface));
         } catch (IOException e) {
@@ -790,20 +795,31 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return null;
     }
 
-    /** The place of the queue that others with this number are in, or its own. */
-    private long findQueue(String iface, int number, int slot) {
-        for (int i = 0; i < mEntries.size() && number != OWN_QUEUE; i++) {
+    /**
+     * The place of the queue that others with this number are in, or one where no other is: its
+     * own, or one that is emptied. There are as many as entries.
+     */
+    private long findQueue(String iface, @Nullable Entry known, int number) throws ErrnoException {
+        final Set<Long> taken = new ArraySet<>();
+        for (int i = 0; i < mEntries.size(); i++) {
+            if (mEntries.keyAt(i).equals(iface)) continue;
             final Dev other = mEntries.valueAt(i).mDev;
-            if (other.number == number && !mEntries.keyAt(i).equals(iface)) return other.queue;
+            if (other.number == number && number != OWN_QUEUE) return other.queue;
+            taken.add(other.queue);
         }
-        return slot;
+        if (known != null && !taken.contains(known.mDev.queue)) return known.mDev.queue;
+        int place = 0;
+        while (taken.contains((long) place)) place++;
+        mQueues.updateEntry(new Struct.S32(place), new Queue(new byte[QUEUE_BYTES]));
+        return place;
     }
 
     private Result write(
             String iface, int index, @Nullable Entry known, Dev dev, DrwaSetting setting) {
         if (known != null && known.mWritten && dev.equals(known.mDev)) return Result.DONE;
         final Filters left = mGone.remove(index) ? Filters.PERHAPS : Filters.NONE;
-        final Entry entry = new Entry(index, dev, false, known == null ? left : known.mFilters);
+        final Entry entry =
+                new Entry(index, dev, false, known == null ? left : known.getFiltersFor(dev));
         mEntries.put(iface, entry);
         try {
             mDevs.updateEntry(new Struct.S32(index), dev);

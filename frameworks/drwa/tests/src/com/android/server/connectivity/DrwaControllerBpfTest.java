@@ -389,14 +389,52 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final DrwaBpfKnobs.Dev other = getDev(RMNET2);
         assertEquals(cell.queue, tun.queue);
         assertEquals(3, Set.of(cell.slot, tun.slot, other.slot).size());
-        assertFalse(List.of(cell.slot, tun.slot).contains(other.queue));
+        assertNotEquals(cell.queue, other.queue);
         // Its place goes on with the one that stays
         mController.onNetworkDestroyed(OTHER);
+        final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
+        Arrays.fill(full, (byte) 7);
+        mBpf.queues.put((int) cell.queue, new DrwaBpfKnobs.Queue(full));
         connect(CELL, cellular(SUB), link(RMNET2));
         assertEquals(cell.queue, getDev(TUN).queue);
         assertEquals(cell.queue, getDev(RMNET2).queue);
         // Which is not emptied for the newcomer
-        assertNotEquals(cell.queue, getDev(RMNET2).slot);
+        assertArrayEquals(full, mBpf.queues.getAll().get((int) cell.queue).state);
+    }
+
+    /** The place of the first one's, which the other keeps with what it knows. */
+    @Test
+    public void firstInterfaceOfAQueueLeavesIt() throws Exception {
+        final DrwaBpfKnobs knobs = new DrwaBpfKnobs(mBpf, new DrwaWriteLog());
+        assertTrue(knobs.start());
+        final DrwaSetting setting = new DrwaSetting(LAMBDA, false, true, "test");
+        for (String each : List.of(RMNET, TUN)) {
+            mNetd.addClsact(each);
+            assertEquals(DrwaKnobs.Result.DONE, knobs.set(each, setting, CELL));
+        }
+        final long shared = getDev(RMNET).queue;
+        assertEquals(shared, getDev(TUN).queue);
+        final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
+        Arrays.fill(full, (byte) 7);
+        for (int i = 0; i < 2; i++) mBpf.queues.put(i, new DrwaBpfKnobs.Queue(full));
+        for (int queue : new int[] {OTHER, DrwaKnobs.OWN_QUEUE, OTHER}) {
+            mBpf.counts.put((int) getDev(RMNET).slot, makeCounts(1));
+            final long before = getDev(RMNET).queue;
+            assertEquals(DrwaKnobs.Result.DONE, knobs.set(RMNET, setting, queue));
+            assertEquals(shared, getDev(TUN).queue);
+            final int own = (int) getDev(RMNET).queue;
+            assertNotEquals(shared, own);
+            // Alone, it keeps its own
+            if (before != shared) assertEquals(before, own);
+            final byte[] state = before == shared ? new byte[DrwaBpfKnobs.QUEUE_BYTES] : full;
+            assertArrayEquals(state, mBpf.queues.getAll().get(own).state);
+            mBpf.queues.put(own, new DrwaBpfKnobs.Queue(full));
+            // Where it is another one, the programs begin anew
+            final int slot = (int) getDev(RMNET).slot;
+            assertEquals(before == shared ? 0 : 1, mBpf.counts.getAll().get(slot).beganUs);
+        }
+        assertArrayEquals(full, mBpf.queues.getAll().get((int) shared).state);
+        assertGoverned(RMNET, TUN);
     }
 
     /** Before anything takes away what was left. */
