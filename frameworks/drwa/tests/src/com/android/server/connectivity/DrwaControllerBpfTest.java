@@ -720,12 +720,11 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertTrue(dump(), dump().contains("rmnet_data3 lambda=300 queue=101 flows=0"));
     }
 
-    private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, int lastLen) {
+    private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, long cameUs) {
         final ByteBuffer state = ByteBuffer.allocate(DrwaBpfClients.FLOW_BYTES);
         state.order(ByteOrder.nativeOrder());
         state.putInt(DrwaBpfClients.IFINDEX_AT, mNetd.getIndex(iface));
-        state.putInt(DrwaBpfClients.OPENED_US_AT, (int) mBpf.nowUs);
-        state.putInt(DrwaBpfClients.LAST_LEN_AT, lastLen);
+        state.putInt(DrwaBpfClients.CAME_US_AT, (int) cameUs);
         state.put(DrwaBpfClients.ANSWERED_AT, (byte) 1);
         state.put(DrwaBpfClients.FORWARDED_AT, (byte) (forwarded ? 1 : 0));
         return new DrwaBpfClients.Flow(state.array());
@@ -737,25 +736,41 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertFalse(dump(), dump().contains("clients:"));
         // 32 bits of the clock wrap around meanwhile
         mBpf.nowUs = (1L << 32) - 1;
-        mBpf.flows.add(makeFlow(RMNET, false, 0));
-        mBpf.flows.add(makeFlow(RMNET2, true, 0));
-        mBpf.flows.add(makeFlow(RMNET, true, 1400));
-        mBpf.flows.add(makeFlow(RMNET, true, 0));
-        final DrwaBpfClients.Flow unanswered = makeFlow(RMNET, true, 0);
+        mBpf.flows.add(makeFlow(RMNET, false, mBpf.nowUs));
+        mBpf.flows.add(makeFlow(RMNET2, true, mBpf.nowUs));
+        mBpf.flows.add(makeFlow(RMNET, true, mBpf.nowUs + 1));
+        mBpf.flows.add(makeFlow(RMNET, true, mBpf.nowUs));
+        final DrwaBpfClients.Flow unanswered = makeFlow(RMNET, true, mBpf.nowUs);
         unanswered.state[DrwaBpfClients.ANSWERED_AT] = 0;
         mBpf.flows.add(unanswered);
-        final DrwaBpfClients.Flow aside = makeFlow(RMNET, true, 0);
+        final DrwaBpfClients.Flow aside = makeFlow(RMNET, true, mBpf.nowUs);
         aside.state[DrwaBpfClients.ASIDE_AT] = 1;
         mBpf.flows.add(aside);
         mBpf.nowUs += DrwaBpfClients.SILENT_MS * 1000;
         assertDumped("  clients: 4 connections");
         mBpf.nowUs++;
         assertDumped(
-                "  clients: 4 connections; after the handshakes of 1 nothing came: idle, or"
-                        + " forwarded by hardware");
+                "  clients: 4 connections; of 1 nothing came for 5 s: idle, or forwarded by"
+                        + " hardware");
+        mBpf.nowUs++;
+        assertTrue(dump(), dump().contains("  clients: 4 connections; of 2 nothing came "));
         // One that ends, where the kernel begins anew
         mBpf.flows.add(null);
         assertTrue(dump(), dump().contains("  clients: 4 connections; "));
+    }
+
+    /** The programs keep those that were reset until they need the place. */
+    @Test
+    public void clientsThatAreOverAreNotCounted() {
+        startOnCellular();
+        final byte[][] ends = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {DrwaBpfClients.RST, 0}};
+        for (byte[] each : ends) {
+            final DrwaBpfClients.Flow flow = makeFlow(RMNET, true, mBpf.nowUs);
+            flow.state[DrwaBpfClients.FIN_CAME_AT] = each[0];
+            flow.state[DrwaBpfClients.FIN_SENT_AT] = each[1];
+            mBpf.flows.add(flow);
+        }
+        assertDumped("  clients: 3 connections");
     }
 
     @Test
@@ -901,12 +916,14 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         + (DrwaBpfClients.KEY_BYTES + ");\n")
                         + ("_Static_assert(sizeof(struct drwa_flow) == ")
                         + (DrwaBpfClients.FLOW_BYTES + ");\n")
-                        + ("AT(last_len, " + DrwaBpfClients.LAST_LEN_AT + ");\n")
+                        + ("AT(came_us, " + DrwaBpfClients.CAME_US_AT + ");\n")
                         + ("AT(answered, " + DrwaBpfClients.ANSWERED_AT + ");\n")
-                        + ("AT(opened_us, " + DrwaBpfClients.OPENED_US_AT + ");\n")
+                        + ("AT(fin_came, " + DrwaBpfClients.FIN_CAME_AT + ");\n")
                         + ("AT(ifindex, " + DrwaBpfClients.IFINDEX_AT + ");\n")
                         + ("AT(forwarded, " + DrwaBpfClients.FORWARDED_AT + ");\n")
+                        + ("AT(fin_sent, " + DrwaBpfClients.FIN_SENT_AT + ");\n")
                         + ("AT(aside, " + DrwaBpfClients.ASIDE_AT + ");\n")
+                        + ("_Static_assert(DRWA_RST == " + DrwaBpfClients.RST + ");\n")
                         + ("_Static_assert(DRWA_FLOWS == " + DrwaBpfClients.FLOWS + ");\n"));
         final Process compiler =
                 new ProcessBuilder(
