@@ -57,8 +57,8 @@ typedef __u64 u64;
 #define ETHERNET_BYTES	14
 #define FILTER_HANDLE	1
 
-/* A client that sends nothing for that long after its handshake may have been taken by
- * hardware, which forwards without telling.
+/* A client's connection of which nothing came for that long may have been taken by hardware,
+ * which forwards without telling, some of them after the first packets.
  */
 #define SILENT_US	5000000
 
@@ -354,37 +354,74 @@ static void clear(const char *map, u32 slot, const void *zeroes)
 	close(fd);
 }
 
-/* A place that no interface counts in, nor has its queue in */
+/* What passed while filters were away was not seen: the programs take no offer from before
+ * for the last one. What came over another queue is none of this one's.
+ */
+static void begin_anew(u32 slot)
+{
+	int fd = open_pin("drwa_counts");
+	struct drwa_counts counts;
+
+	if (!bpf_map_lookup_elem(fd, &slot, &counts)) {
+		counts.began_us = 0;
+		bpf_map_update_elem(fd, &slot, &counts, BPF_ANY);
+	}
+	close(fd);
+}
+
+/* A place that no interface counts in */
 static u32 free_slot(const struct devs *devs)
 {
 	static const struct drwa_counts counts;
-	static const struct drwa_queue queue;
 	u32 slot;
 	int i;
 
 	for (slot = 0; slot < DRWA_DEVS; slot++) {
 		for (i = 0; i < devs->n; i++)
-			if (devs->dev[i].slot == slot || devs->dev[i].queue == slot)
+			if (devs->dev[i].slot == slot)
 				break;
 		if (i < devs->n)
 			continue;
 		clear("drwa_counts", slot, &counts);
-		clear("drwa_queues", slot, &queue);
 		return slot;
 	}
 	die(FAILED, "too many interfaces are governed");
 }
 
-/* Interfaces of one number are in the queue of the one that was first. */
-static void choose_queue(const struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+/* Is another interface in that queue? */
+static bool is_anothers(const struct devs *devs, u32 ifindex, u32 queue)
 {
 	int i;
 
+	for (i = 0; i < devs->n; i++)
+		if (devs->dev[i].queue == queue && devs->ifindex[i] != ifindex)
+			return true;
+	return false;
+}
+
+/* Interfaces of one number are in the queue of the one that was first. One that leaves them
+ * leaves the queue to them, also if it was the first.
+ */
+static void choose_queue(struct devs *devs, u32 ifindex, struct drwa_dev *dev, u32 number)
+{
+	static const struct drwa_queue empty;
+	u32 queue = 0;
+	int i;
+
 	dev->number = number;
-	dev->queue = dev->slot;
-	for (i = 0; number && i < devs->n; i++)
-		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex)
+	for (i = 0; number && i < devs->n; i++) {
+		if (devs->dev[i].number == number && devs->ifindex[i] != ifindex) {
 			dev->queue = devs->dev[i].queue;
+			return;
+		}
+	}
+	if (find_dev(devs, ifindex) && !is_anothers(devs, ifindex, dev->queue))
+		return;
+	/* There are as many as interfaces. */
+	while (is_anothers(devs, ifindex, queue))
+		queue++;
+	clear("drwa_queues", queue, &empty);
+	dev->queue = queue;
 }
 
 static u64 netns(void)
@@ -615,6 +652,7 @@ static void add_filters(struct devs *devs, const struct options *o, struct drwa_
 	else if (failed != -EEXIST)
 		fail_attach(devs, o, dev, 0, failed);
 	write_dev(devs, o->ifindex, dev);
+	begin_anew(dev->slot);
 	for (i = 0; i < HOOKS; i++) {
 		failed = add_filter(o->ifindex, i, dev->priority);
 		if (failed)
@@ -728,6 +766,8 @@ static int attach(const struct options *o)
 		add_filters(&devs, o, &dev);
 	dev.lambda = o->lambda;
 	write_dev(&devs, o->ifindex, &dev);
+	if (known && known->queue != dev.queue)
+		begin_anew(dev.slot);
 	return DONE;
 }
 
@@ -747,6 +787,7 @@ static int set(const struct options *o)
 {
 	static struct devs devs;
 	struct drwa_dev *dev;
+	u32 queue;
 
 	if (!o->lambda_given && !o->queue_given && !o->aqm_given && !o->clients_given)
 		die(WRONG, "set needs --lambda, --queue, --aqm or --clients");
@@ -755,6 +796,7 @@ static int set(const struct options *o)
 	begin_changes();
 	same_netns();
 	dev = need_dev(&devs, o);
+	queue = dev->queue;
 	if (o->lambda_given)
 		dev->lambda = o->lambda;
 	if (o->queue_given)
@@ -764,6 +806,8 @@ static int set(const struct options *o)
 	if (o->clients_given)
 		dev->local = o->local;
 	write_dev(&devs, o->ifindex, dev);
+	if (dev->queue != queue)
+		begin_anew(dev->slot);
 	return DONE;
 }
 
@@ -773,6 +817,9 @@ static int detach(const struct options *o)
 	int i;
 
 	begin_changes();
+	/* As after the service, which takes all away when it ends. */
+	if (!o->interface && access(PINS, F_OK))
+		return DONE;
 	same_netns();
 	if (o->interface) {
 		forget(&devs, o->ifindex, need_dev(&devs, o));
@@ -915,13 +962,18 @@ static const char *state_of(const struct drwa_flow *f, const struct drwa_dev *de
 		return "off";
 	if (f->forwarded && dev->local)
 		return "aside: client";
-	if (f->forwarded && !f->last_len && now_us() - f->opened_us > SILENT_US)
+	if (f->forwarded && now_us() - f->came_us > SILENT_US)
 		return "silent: idle, or offloaded";
 	if (!f->d.rtt_us)
 		return "no sample yet";
 	if (f->d.rival)
 		return "beside a rival";
 	return f->d.phase < 3 ? phases[f->d.phase] : "?";
+}
+
+static bool is_over(const struct drwa_flow *f)
+{
+	return (f->fin_came & DRWA_RST) || (f->fin_came && f->fin_sent);
 }
 
 static void print_flows(struct devs *devs, const struct options *o)
@@ -941,7 +993,7 @@ static void print_flows(struct devs *devs, const struct options *o)
 		struct drwa_flow f;
 		const char *state;
 
-		if (bpf_map_lookup_elem(flows, &keys[i], &f) || (f.fin_came && f.fin_sent) ||
+		if (bpf_map_lookup_elem(flows, &keys[i], &f) || is_over(&f) ||
 		    (o->interface && f.ifindex != o->ifindex))
 			continue;
 		state = state_of(&f, find_dev(devs, f.ifindex));
@@ -1088,6 +1140,7 @@ static void send_echo(const struct options *o, const char *interface)
 {
 	static const u32 nothing[8] = { -1, -1, -1, -1, -1, -1, -1, -1 };
 	bool v4 = o->probe.sin6_family == AF_INET;
+	static bool complained;
 	static u16 number;
 	struct {
 		u8 kind, code;
@@ -1102,8 +1155,12 @@ static void send_echo(const struct options *o, const char *interface)
 	int fd = socket(o->probe.sin6_family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (!complained)
+			fprintf(stderr, "drwa-bpf: no echoes for --probe: %s\n", strerror(errno));
+		complained = true;
 		return;
+	}
 	/* The programs see the answers, nobody else wants them. */
 	setsockopt(fd, v4 ? SOL_RAW : IPPROTO_ICMPV6, 1, nothing, v4 ? 4 : sizeof(nothing));
 	setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, strlen(interface) + 1);

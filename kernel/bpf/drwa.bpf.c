@@ -341,6 +341,12 @@ static void count(u64 *counter, u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
+static void raise(u64 *most, u64 n)
+{
+	if (n > *most)
+		*most = n;
+}
+
 static u32 beyond_headers(u32 bytes)
 {
 	return bytes - min(bytes, DRWA_HEADER_BYTES);
@@ -431,8 +437,14 @@ static u32 answer(struct drwa_flow *f, const struct segment *s)
 	bool syn = s->tcp.flags & TCPHDR_SYN;
 
 	/* Of the SYN that was seen; some send data with it. */
-	if (!(s->tcp.flags & TCPHDR_ACK) || syn == f->passive ||
+	if (!(s->tcp.flags & TCPHDR_ACK) ||
 	    bpf_ntohl(s->tcp.ack) - f->opened_seq - 1 > U16_MAX)
+		return 0;
+	if (s->tcp.flags & TCPHDR_RST) {
+		f->fin_came = DRWA_RST;
+		return 0;
+	}
+	if (syn == f->passive)
 		return 0;
 	if (syn) {
 		if (!f->scales || !s->scales)
@@ -479,14 +491,13 @@ static bool deliver(struct drwa_flow *f, const struct segment *s)
 
 	if ((s32)(acked - f->next) > 0)
 		f->next = acked;
-	if ((s->tcp.flags & TCPHDR_RST) && seq == f->next)
-		f->fin_came = 1;
+	if (seq == f->next)
+		f->fin_came |= s->tcp.flags & DRWA_RST;
 	if ((s32)(end - f->next) < 0 || (s32)(end - READ_ONCE(f->edge)) > 0)
 		return false;
 	if ((s32)(seq - f->next) > 0)
 		f->hole = end;
-	if (s->tcp.flags & TCPHDR_FIN)
-		f->fin_came = 1;
+	f->fin_came |= s->tcp.flags & DRWA_FIN;
 	if (end == f->next)
 		return false;
 	f->next = end;
@@ -664,6 +675,8 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 	if (f->came_since_us != (u32)counts->began_us)
 		resume(f, counts, s);
 	if (f->aside) {
+		/* What was offered is not followed, so any will do. */
+		f->fin_came |= s->tcp.flags & (DRWA_FIN | DRWA_RST);
 		count_aside(counts, f, s->len);
 		return;
 	}
@@ -1007,8 +1020,11 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
 	if (!p->counts || !p->queue)
 		return false;
-	if (!p->counts->began_us)
+	if (!p->counts->began_us) {
+		p->counts->came_before = p->queue->came - p->counts->came;
+		p->counts->sent_before = p->queue->sent - p->counts->sent;
 		p->counts->began_us = bpf_ktime_get_ns() / NSEC_PER_USEC | 1;
+	}
 	return true;
 }
 
@@ -1028,8 +1044,7 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 	/* Whosever the packet is, it was in the queue. */
 	bytes = skb->len - p.dev->l2;
 	count(&p.counts->came, beyond_headers(bytes));
-	if (p.counts->came > p.queue->came)
-		p.queue->came = p.counts->came;
+	raise(&p.queue->came, p.counts->came_before + p.counts->came);
 	if (!parse(skb, p.dev->l2, &s, false)) {
 		count(&p.counts->not_tcp, bytes);
 		if (p.dev->aqm && p.dev->lambda &&
@@ -1054,8 +1069,7 @@ DRWA_PROG(egress)(struct __sk_buff *skb)
 	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
 	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
-	if (p.counts->sent > p.queue->sent)
-		p.queue->sent = p.counts->sent;
+	raise(&p.queue->sent, p.counts->sent_before + p.counts->sent);
 	if (!parse(skb, p.dev->l2, &s, true)) {
 		if (p.dev->aqm && p.dev->local && skb->ingress_ifindex &&
 		    s.protocol == IPPROTO_UDP)

@@ -72,7 +72,7 @@ struct drwa_echo {
 /**
  * struct drwa_queue - what connections through a queue share
  * @came:	bytes beyond headers that came over that of its interfaces which brought
- *		most: what comes through a tunnel came over another one before
+ *		most since it began: what comes through a tunnel came over another one before
  * @sent:	such bytes that were sent, likewise
  * @link:	the law's
  * @delay_us:	queueing delay, by the flow with a clock that saw most
@@ -116,12 +116,15 @@ struct drwa_queue {
  * @capped:	segments that offered less
  * @delay_us:	rounds by queueing delay
  * @rtt_us:	rounds by RTT without it
- * @began_us:	when the first packet crossed since the owner emptied this, odd
+ * @began_us:	when the first packet crossed since the owner emptied this, odd: it does for a
+ *		new interface, for filters that come back, and for one that joins another queue
  * @udp_flows:	flows of UDP that became judged
  * @udp_dropped: packets of theirs that were dropped
  * @udp_deaf:	flows that did not react, and are left alone
  * @udp_tunnels: flows that are left alone as they may be a VPN's
  * @clients:	bytes of TCP's data of clients that are not governed
+ * @came_before: how far its queue's @came was ahead of @came then; wraps
+ * @sent_before: likewise
  */
 struct drwa_counts {
 	__u64	came;
@@ -141,6 +144,8 @@ struct drwa_counts {
 	__u64	udp_deaf;
 	__u64	udp_tunnels;
 	__u64	clients;
+	__u64	came_before;
+	__u64	sent_before;
 };
 
 /* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
@@ -166,6 +171,12 @@ enum drwa_aside {
 	DRWA_UNREAD,	/* more options than the programs read */
 };
 
+/* As in TCP's header. No packet answers a reset, so that its entry stays until another
+ * connection takes the place.
+ */
+#define DRWA_FIN	1
+#define DRWA_RST	4
+
 /**
  * struct drwa_flow - a connection
  *
@@ -185,7 +196,7 @@ enum drwa_aside {
  * @lan_sent:	count of such
  * @echoed:	marks that were echoed or passed over
  * @answered:	both ends' SYN were seen
- * @fin_came:	the sender's FIN, or RST, was seen
+ * @fin_came:	DRWA_FIN and DRWA_RST, as they were seen of the sender
  * @owd_us:	one-way delay without UDP's queue, any offset
  * @owd_known:	it was set
  *

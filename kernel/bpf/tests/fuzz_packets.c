@@ -279,7 +279,7 @@ static void note_answer(struct known *k, const struct seen *s)
 {
 	bool syn = s->flags & SYN;
 
-	if (k->answered || !(s->flags & ACK) || syn == k->passive ||
+	if (k->answered || (s->flags & (ACK | RST)) != ACK || syn == k->passive ||
 	    s->ack - k->opened_seq - 1 > 0xffff)
 		return;
 	k->answered = 1;

@@ -3,6 +3,7 @@
 
 import json
 import re
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -30,6 +31,36 @@ waits() { # until what is so
     echo "never: $1" >&2
     return 1
 }
+"""
+
+
+# What a map holds: the value of each entry, in hexadecimal
+DUMP = """\
+dump() { # its name, and the length of its keys
+    python3 -c "
+import ctypes, os, struct, sys
+BPF = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+LOOKUP, NEXT_KEY, OBJ_GET, INFO = 1, 4, 7, 15
+def bpf(command, *words):
+    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
+name, length = sys.argv[1:]
+path = ctypes.create_string_buffer(f'/sys/fs/bpf/drwa/{name}'.encode())
+there = bpf(OBJ_GET, ctypes.addressof(path))
+assert there >= 0
+# struct bpf_map_info: type, id, size of keys and of values
+info = ctypes.create_string_buffer(16)
+assert not bpf(INFO, there | len(info) << 32, ctypes.addressof(info))
+key, last = ctypes.create_string_buffer(int(length)), 0
+value = ctypes.create_string_buffer(struct.unpack('4I', info)[3])
+while not bpf(NEXT_KEY, there, last, ctypes.addressof(key)):
+    last = ctypes.addressof(key)
+    if not bpf(LOOKUP, there, last, ctypes.addressof(value)):
+        print(value.raw.hex())
+" "$@"
+}
+# Of connections, with those that status does not tell
+entries() { dump drwa_flows 36 | wc -l; }
 """
 
 
@@ -94,6 +125,21 @@ bpf status --interface wwan2 | grep -c ^wwan
     assert said(built, script).splitlines() == ["2", "0", "2", "1", "1"]
 
 
+def test_takes_away_what_is_gone(built: Path) -> None:
+    """README.md's two steps, the first of which ends watch."""
+    script = """\
+wwan wwan0
+"$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" >/dev/null &
+watch=$!
+waits '[ $(filters wwan0) = 2 ]'
+kill $watch
+wait $watch
+bpf detach
+echo $? $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+"""
+    assert said(built, script) == "0 0 0\n"
+
+
 def test_sets(built: Path) -> None:
     script = """\
 wwan wwan0
@@ -106,6 +152,30 @@ bpf status --json
     devs = {d["interface"]: d for d in json.loads(said(built, script))["interfaces"]}
     assert [devs[name]["lambda"] for name in ("wwan0", "wwan1")] == [0, 2]
     assert {d["queue"] for d in devs.values()} == {7}
+
+
+def test_leaves_a_queue(built: Path) -> None:
+    """The first of it, too; the others keep it, and what it knows."""
+    script = f"""\
+{DUMP}
+for i in 0 1 2; do wwan wwan$i; bpf attach --interface wwan$i --queue 7; done
+for number in 0 7 8 0; do
+    bpf set --interface wwan0 --queue $number
+    dump drwa_devs 4
+done
+"""
+    # struct drwa_dev
+    devs = [struct.unpack_from("4I", bytes.fromhex(line)) for line in said(built, script).split()]
+    for i, first in enumerate([0, 7, 8, 0]):
+        queues: dict[int, set[int]] = {}
+        for _, number, _, queue in devs[3 * i : 3 * i + 3]:
+            queues.setdefault(number, set()).add(queue)
+        assert set(queues) == {first, 7}
+        assert len(queues[7]) == 1
+        assert first == 7 or queues[first].isdisjoint(queues[7])
+    # One that is alone in its queue stays there.
+    (eight,) = {queue for _, number, _, queue in devs[6:9] if number == 8}
+    assert eight == next(queue for _, number, _, queue in devs[9:] if number == 0)
 
 
 def test_udp_is_held_where_asked_for(built: Path) -> None:
@@ -290,7 +360,7 @@ def test_needs_root(built: Path) -> None:
         ("watch --interface wwan0 --aqm on --probe example.org", WRONG),
         ("set --interface wwan0 --lambda 2", FAILED),
         ("status", FAILED),
-        ("detach", FAILED),
+        ("detach --interface wwan0", FAILED),
         ("attach --interface wwan0 --object /nowhere", FAILED),
     ],
 )
@@ -443,42 +513,8 @@ bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInC
 """
 
 
-# How many entries the map of connections has, with those that status does not tell
-ENTRIES = """\
-entries() {
-    python3 -c "
-import ctypes, os, struct
-BPF, MAP_GET_NEXT_KEY, OBJ_GET = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 4, 7
-def bpf(command, *words):
-    attributes = struct.pack(f'{len(words)}Q', *words).ljust(128, bytes(1))
-    return ctypes.CDLL(None).syscall(BPF, command, attributes, len(attributes))
-path = ctypes.create_string_buffer(b'/sys/fs/bpf/drwa/drwa_flows')
-flows = bpf(OBJ_GET, ctypes.addressof(path))
-assert flows >= 0
-# struct drwa_key
-key, last, count = ctypes.create_string_buffer(36), 0, 0
-while not bpf(MAP_GET_NEXT_KEY, flows, last, ctypes.addressof(key)):
-    last, count = ctypes.addressof(key), count + 1
-print(count)
-"
-}
-"""
-
-
-@pytest.mark.parametrize("probe", ["10.77.0.1", "fd77::1"])
-def test_echoes_while_udp_comes_alone(built: Path, probe: str) -> None:
-    """And none before; the answers tell a delay, which is none here."""
-    counter = "Icmp6InEchos" if ":" in probe else "IcmpInEchos"
-    script = f"""\
-{SERVER}
-ip addr add fd77::2/64 dev wwan0 nodad
-ip -n server addr add fd77::1/64 dev srv0 nodad
-"$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
-waits '[ $(filters wwan0) = 2 ]'
-echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
-sleep 0.6
-echoes
-began=$(date +%s)
+# UDP of as much as is judged, in two seconds
+STREAM = """\
 ip netns exec server python3 -c "
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -487,6 +523,28 @@ for i in range(2000):
     s.sendto(bytes([64 + 63 * (i < 9)]) + bytes(1199), ('10.77.0.2', 50000))
     time.sleep(0.001)
 "
+"""
+
+
+@pytest.mark.parametrize("probe", ["10.77.0.1", "fd77::1"])
+def test_echoes_while_udp_comes_alone(built: Path, probe: str) -> None:
+    """And none before; the answers tell a delay, which is none here. As the service may."""
+    counter = "Icmp6InEchos" if ":" in probe else "IcmpInEchos"
+    unit = (BPF / "drwa-bpf.service").read_text()
+    (allowed,) = re.findall("^CapabilityBoundingSet=(.*)", unit, re.MULTILINE)
+    bounds = ",".join(["-all", *(f"+{name[4:].lower()}" for name in allowed.split())])
+    script = f"""\
+{SERVER}
+ip addr add fd77::2/64 dev wwan0 nodad
+ip -n server addr add fd77::1/64 dev srv0 nodad
+setpriv --no-new-privs --bounding-set={bounds} \
+    "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(filters wwan0) = 2 ]'
+echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
+sleep 0.6
+echoes
+began=$(date +%s)
+{STREAM}
 bpf status --json
 echoes
 echo $(($(date +%s) - began))
@@ -500,6 +558,21 @@ bpf detach
     assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
     assert 0 <= interface["delay_ms"] < 100
     assert re.search(r"; queue in ms: [\d.]+$", line)
+
+
+def test_echoes_that_may_not_be_sent(built: Path) -> None:
+    """It says so, once."""
+    script = f"""\
+{SERVER}
+setpriv --bounding-set=-net_raw "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe 10.77.0.1 \
+    -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(filters wwan0) = 2 ]'
+{STREAM}
+bpf detach
+"""
+    done = run(built, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "drwa-bpf: no echoes for --probe: Operation not permitted\n"
 
 
 def test_counts_what_it_leaves_alone(built: Path) -> None:
@@ -536,6 +609,62 @@ bpf status --json
     assert 100 * 1028 <= alone["not_tcp"] < 120_000
     # Of UDP, what is beyond TCP's headers
     assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
+
+
+def test_a_queue_goes_on_counting(built: Path) -> None:
+    """Where its modem is plugged in anew, its filters were away, or an interface joins that brought
+    more; what comes through a tunnel came before, and counts once.
+    """
+    script = f"""\
+{DUMP}
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
+ip netns add server
+link() {{
+    ip link add wwan$1 type veth peer name srv$1 netns server
+    ip addr add 10.77.$1.2/24 dev wwan$1
+    ip link set wwan$1 up
+    ip -n server addr add 10.77.$1.1/24 dev srv$1
+    ip -n server link set srv$1 up
+}}
+come() {{ # thousands of bytes, over which
+    ip netns exec server python3 -c "
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+thousands, which = map(int, sys.argv[1:])
+for _ in range(thousands):
+    s.sendto(bytes(1044), (f'10.77.{{which}}.2', 9))
+    time.sleep(0.0002)
+" $1 $2
+    dump drwa_queues 4 | head -n 1
+}}
+for i in 0 1 2; do link $i; done
+# Each goes on from its first packet.
+for i in 0 1; do bpf attach --interface wwan$i --queue 7; come 1 $i >/dev/null; done
+come 2000 0
+come 1000 1
+ip link del wwan0
+link 0
+bpf attach --interface wwan0 --queue 7
+come 1000 0
+come 1000 1
+bpf attach --interface wwan2
+come 4000 2
+bpf set --interface wwan2 --queue 7
+come 1000 2
+tc qdisc del dev wwan1 clsact
+come 2000 0
+bpf attach --interface wwan1 --queue 7
+come 1000 1
+bpf status --json
+"""
+    *queues, text = said(built, script).splitlines()
+    # struct drwa_queue, in thousands
+    came = [struct.unpack_from("Q", bytes.fromhex(line))[0] / 1000 for line in queues]
+    assert came == pytest.approx([2000, 2000, 3000, 3000, 3000, 4000, 5000, 6000], rel=0.01)
+    # What was counted of each is as it was.
+    devs = {dev["interface"]: dev["came_bytes"] / 1000 for dev in json.loads(text)["interfaces"]}
+    assert devs == pytest.approx({"wwan0": 3000, "wwan1": 3000, "wwan2": 5000}, rel=0.01)
 
 
 # A client of this machine's
@@ -625,6 +754,50 @@ bpf status --json
     assert "aside: client" not in {c["state"] for c in on["connections"]}
 
 
+def test_a_client_falls_silent(built: Path) -> None:
+    """As where hardware takes a connection after its first packets; the phone's own is no client,
+    and a client that sends hears ACKs.
+    """
+    script = """\
+ip netns exec server python3 -c "
+import socket
+with socket.create_server(('10.77.0.1', 5001)) as s:
+    kept = []
+    while True:
+        kept.append(s.accept()[0])
+        kept[-1].sendall(bytes(1000))
+" &
+waits 'ip netns exec server ss -ltn | grep -q 5001'
+bpf attach --interface wwan0
+talk() { # 1: it sends all the time; where
+    bytes=$1
+    shift
+    "$@" python3 -c "
+import socket, sys, time
+c = socket.create_connection(('10.77.0.1', 5001))
+c.recv(1000, socket.MSG_WAITALL)
+while True:
+    c.sendall(bytes(int(sys.argv[1])))
+    time.sleep(0.1)
+" $bytes &
+}
+talk 0 env
+talk 0 ip netns exec client
+talk 1 ip netns exec client
+waits '[ $(bpf status | grep -c 10.77.0.1:5001) = 3 ]'
+bpf status --json
+sleep 5.5
+bpf status --json
+"""
+    early, late = map(json.loads, said(built, SERVER + CLIENT + script).splitlines())
+    (before, after) = (
+        sorted((c["forwarded"], c["state"].startswith("silent")) for c in each["connections"])
+        for each in (early, late)
+    )
+    assert before == [(False, False), (True, False), (True, False)]
+    assert after == [(False, False), (True, False), (True, True)]
+
+
 def test_connections_that_ended_are_forgotten(built: Path) -> None:
     """By FIN of both, or by a reset."""
     script = """\
@@ -651,8 +824,139 @@ rm open
 waits '[ $(entries) = 0 ]'
 """
     # In a folder of its own
-    status = said(built, f"cd {built}\n{SERVER}{ENTRIES}{script}")
+    status = said(built, f"cd {built}\n{SERVER}{DUMP}{script}")
     assert len(json.loads(status)["connections"]) == 1
+
+
+# Ten connections that end by FIN, one that the server resets, and one that is refused, which is no
+# signed one: that takes signed resets alone
+ENDING = """\
+import socket, struct, sys
+kind, who = sys.argv[1:]
+def make():
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262 if kind == 'mptcp' else 0)
+    if kind == 'signed':
+        other = socket.inet_aton('10.77.0.1' if who == 'client' else '10.77.0.2')
+        # struct tcp_md5sig, by TCP_MD5SIG
+        name = struct.pack('=HH4s', socket.AF_INET, 0, other)
+        s.setsockopt(socket.IPPROTO_TCP, 14, struct.pack('=128sHHI80s', name, 0, 3, 0, b'key'))
+    return s
+if who == 'server':
+    listening = make()
+    listening.bind(('10.77.0.1', 5001))
+    listening.listen()
+for number in range(11):
+    if who == 'server':
+        c = listening.accept()[0]
+        c.sendall(bytes(1000))
+        # Once it has come
+        assert c.recv(1)
+        if number == 10:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    else:
+        c = make()
+        c.connect(('10.77.0.1', 5001))
+        assert len(c.recv(1000, socket.MSG_WAITALL)) == 1000
+        c.sendall(bytes(1))
+        try:
+            assert not c.recv(1)
+        except ConnectionResetError:
+            assert number == 10
+    c.close()
+if who == 'client' and kind != 'signed':
+    try:
+        make().connect(('10.77.0.1', 5002))
+        raise AssertionError
+    except ConnectionRefusedError:
+        pass
+"""
+
+
+@pytest.mark.parametrize(("kind", "left"), [("plain", 2), ("signed", 1), ("mptcp", 2)])
+def test_connections_end(built: Path, tmp_path: Path, kind: str, left: int) -> None:
+    """Those that are aside, too. Resets, after which nothing is sent, leave entries that nobody is
+    told of.
+    """
+    (tmp_path / "ending").write_text(ENDING)
+    script = f"""\
+bpf attach --interface wwan0
+ip netns exec server python3 ending {kind} server &
+waits 'ip netns exec server ss -ltn | grep -q 5001'
+python3 ending {kind} client
+waits '[ $(entries) = {left} ]'
+bpf status --json
+"""
+    status = json.loads(said(built, f"cd {tmp_path}\n{SERVER}{DUMP}{script}", 30))
+    assert status["connections"] == []
+    (dev,) = status["interfaces"]
+    alone = dev["ungoverned_bytes"]
+    found = {key: alone[key] for key in ("unknown", "signed", "mptcp") if alone[key]}
+    assert found == ({} if kind == "plain" else {kind: 11_000})
+
+
+# What a connection's ACKs offer, by the server's end of the link, until there is a file "done": how
+# far the right edge ever moved back, how much was offered at most, and at last. "wide" is there
+# once it was much.
+OFFERS = """\
+import os, socket, struct
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+s.bind(('srv0', 0))
+s.settimeout(1)
+scale = back = widest = last = 0
+edge = None
+while not os.path.exists('done'):
+    packet = s.recv(2000)[14:]
+    if packet[9] != 6 or packet[12:16] != socket.inet_aton('10.77.0.2'):
+        continue
+    tcp = packet[20:]
+    flags, window = struct.unpack('!BH', tcp[13:16])
+    acked, = struct.unpack('!I', tcp[8:12])
+    if flags & 2:
+        # MSS, SACK, timestamps, NOP, and the scale
+        scale = tcp[39]
+        continue
+    last = window << scale
+    widest = max(widest, last)
+    if last > 200000:
+        open('wide', 'w').close()
+    moved = (acked + last - (acked + last if edge is None else edge) + 2**31) % 2**32 - 2**31
+    back = max(back, -moved)
+    edge = (acked + last) % 2**32
+print(back, widest, last)
+"""
+
+
+def test_the_right_edge_after_filters_were_away(built: Path, tmp_path: Path) -> None:
+    """Nothing of what was offered meanwhile is taken back."""
+    (tmp_path / "offers").write_text(OFFERS)
+    script = """\
+ip netns exec server tc qdisc add dev srv0 root tbf rate 50mbit burst 15k latency 300ms
+ip netns exec server python3 offers >offered &
+sniffer=$!
+serve all
+bpf attach --interface wwan0
+python3 -c "
+import socket
+c = socket.create_connection(('10.77.0.1', 5001))
+while c.recv(1 << 20):
+    pass
+" &
+waits 'bpf status | grep -q "10.77.* hold"'
+sleep 1
+rm -f wide
+tc qdisc del dev wwan0 clsact
+waits '[ -e wide ]'
+bpf attach --interface wwan0
+waits 'bpf status | grep -q "10.77.* hold"'
+sleep 2
+touch done
+wait $sniffer
+cat offered
+"""
+    offered = said(built, f"cd {tmp_path}\n{SERVER}{script}", 30)
+    back, widest, last = map(int, offered.split())
+    assert widest > 200_000 > 2 * last
+    assert back == 0
 
 
 @pytest.mark.long

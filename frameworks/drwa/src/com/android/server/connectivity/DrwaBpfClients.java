@@ -32,10 +32,10 @@ import java.util.Set;
 /**
  * How many connections of clients, which the phone forwards, the programs know at an interface.
  *
- * <p>Where hardware forwards, the kernel sees a connection's handshake, and then nothing of it any
- * more. So a client's connection of which nothing came for {@link #SILENT_MS} after its handshake
- * is idle, or not governed: drwa-bpf has the same rule. Whose connections these are, nobody is
- * told.
+ * <p>Where hardware forwards, the kernel sees a connection's handshake, of some the first packets,
+ * and then nothing of it any more. So a client's connection of which nothing came for {@link
+ * #SILENT_MS} is idle, or not governed: drwa-bpf has the same rule. Whose connections these are,
+ * nobody is told.
  *
  * @hide
  */
@@ -49,12 +49,16 @@ public final class DrwaBpfClients {
     /** {@code struct drwa_flow}, and where its members are that matter here. */
     @VisibleForTesting static final int FLOW_BYTES = 284;
 
-    @VisibleForTesting static final int LAST_LEN_AT = 72;
+    @VisibleForTesting static final int CAME_US_AT = 76;
     @VisibleForTesting static final int ANSWERED_AT = 102;
-    @VisibleForTesting static final int OPENED_US_AT = 124;
+    @VisibleForTesting static final int FIN_CAME_AT = 103;
     @VisibleForTesting static final int IFINDEX_AT = 140;
     @VisibleForTesting static final int FORWARDED_AT = 152;
+    @VisibleForTesting static final int FIN_SENT_AT = 153;
     @VisibleForTesting static final int ASIDE_AT = 154;
+
+    /** DRWA_RST: no packet answers a reset, so that the programs keep the connection. */
+    @VisibleForTesting static final int RST = 4;
 
     /** As many as the programs keep. */
     @VisibleForTesting static final int FLOWS = 4096;
@@ -96,12 +100,14 @@ public final class DrwaBpfClients {
          * @param nowUs by the programs' clock, of which they keep 32 bits
          */
         private boolean isSilent(long nowUs) {
-            final long ageUs = (nowUs - getInt(OPENED_US_AT)) & 0xFFFFFFFFL;
-            // Of those that are aside, as MPTCP's, the programs do not keep what came
-            return state[ANSWERED_AT] != 0
-                    && state[ASIDE_AT] == 0
-                    && getInt(LAST_LEN_AT) == 0
-                    && ageUs > SILENT_MS * 1000;
+            final long ageUs = (nowUs - getInt(CAME_US_AT)) & 0xFFFFFFFFL;
+            // Those that are aside, as MPTCP's, are not governed anyway
+            return state[ANSWERED_AT] != 0 && state[ASIDE_AT] == 0 && ageUs > SILENT_MS * 1000;
+        }
+
+        private boolean isOver() {
+            if ((state[FIN_CAME_AT] & RST) != 0) return true;
+            return state[FIN_CAME_AT] != 0 && state[FIN_SENT_AT] != 0;
         }
     }
 
@@ -120,7 +126,7 @@ public final class DrwaBpfClients {
         for (int i = 0; i < FLOWS && key != null && seen.add(key); i++) {
             final Flow flow = flows.getValue(key);
             key = flows.getNextKey(key);
-            if (flow == null || flow.state[FORWARDED_AT] == 0) continue;
+            if (flow == null || flow.state[FORWARDED_AT] == 0 || flow.isOver()) continue;
             final int index = flow.getInt(IFINDEX_AT);
             final DrwaBpfClients others = counts.get(index, new DrwaBpfClients(0, 0));
             counts.put(
@@ -138,7 +144,7 @@ public final class DrwaBpfClients {
         final String text = "clients: " + connections + " connections";
         if (silent == 0) return text;
         return text
-                + ("; after the handshakes of " + silent)
-                + " nothing came: idle, or forwarded by hardware";
+                + ("; of " + silent + " nothing came for " + SILENT_MS / 1000)
+                + " s: idle, or forwarded by hardware";
     }
 }

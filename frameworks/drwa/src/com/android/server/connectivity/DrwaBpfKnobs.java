@@ -60,7 +60,8 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *   <li>An interface that is on has an entry in {@code drwa_devs}, by its index, and the programs
  *       as filters of its clsact qdisc. One that is off has neither.
  *   <li>{@code drwa_counts} and {@code drwa_queues} have a place for each entry, which is empty
- *       when the entry is made. Interfaces with one queue have the queue's place of the first.
+ *       when the entry is made. Interfaces with one queue have the queue's place of the first, and
+ *       keep it when that one leaves.
  * </ul>
  *
  * <p>Entries outlive the system server and interfaces, and an index may be another interface's one
@@ -110,6 +111,9 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     /** {@code struct drwa_queue} */
     @VisibleForTesting static final int QUEUE_BYTES = 112;
+
+    /** The members of {@code struct drwa_counts} that are read by nobody here. */
+    @VisibleForTesting static final int BEFORE_BYTES = 2 * Long.BYTES;
 
     /** The qdisc does not go with the filters. */
     @VisibleForTesting static final short CLSACT_STAYS = 0;
@@ -277,7 +281,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 10, type = Type.ByteArray, arraysize = BINS * Long.BYTES)
         public final byte[] rttUs;
 
-        /** When the first packet crossed since then, by the programs' clock. */
+        /**
+         * When the first packet crossed since then, or since the filters came back, by the
+         * programs' clock.
+         */
         @Field(order = 11, type = Type.U63)
         public final long beganUs;
 
@@ -301,6 +308,10 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         @Field(order = 16, type = Type.U63)
         public final long clients;
 
+        /** How far the queue's counts were ahead then, which the programs alone read. */
+        @Field(order = 17, type = Type.ByteArray, arraysize = BEFORE_BYTES)
+        public final byte[] before;
+
         public Counts(
                 final long came,
                 final long sent,
@@ -318,7 +329,8 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 final long udpDropped,
                 final long udpDeaf,
                 final long udpTunnels,
-                final long clients) {
+                final long clients,
+                final byte[] before) {
             this.came = came;
             this.sent = sent;
             this.notTcp = notTcp;
@@ -336,6 +348,30 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             this.udpDeaf = udpDeaf;
             this.udpTunnels = udpTunnels;
             this.clients = clients;
+            this.before = before;
+        }
+
+        /** As for programs that no packet has crossed. */
+        Counts anew() {
+            return new Counts(
+                    came,
+                    sent,
+                    notTcp,
+                    unknown,
+                    mptcp,
+                    isSigned,
+                    flows,
+                    rounds,
+                    capped,
+                    delayUs,
+                    rttUs,
+                    0 /* beganUs */,
+                    udpFlows,
+                    udpDropped,
+                    udpDeaf,
+                    udpTunnels,
+                    clients,
+                    before);
         }
 
         /** In the names of {@code drwa-bpf status}. */
@@ -388,6 +424,12 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             mDev = dev;
             mWritten = written;
             mFilters = filters;
+        }
+
+        /** What came over another queue is none of this one's: the programs have to begin anew. */
+        Filters getFiltersFor(Dev dev) {
+            final boolean stays = mFilters == Filters.NONE || dev.queue == mDev.queue;
+            return stays ? mFilters : Filters.PERHAPS;
         }
 
         Entry with(boolean written) {
@@ -701,7 +743,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final long l2 =
                 known == null ? (mDeps.isEthernet(iface) ? ETHER_HEADER_BYTES : 0) : known.mDev.l2;
         final boolean keepsQueue = known != null && known.mDev.number == number;
-        final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, number, slot);
+        final long queue = keepsQueue ? known.mDev.queue : findQueue(iface, known, number);
         return new Dev(
                 setting.lambda,
                 number,
@@ -716,7 +758,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     /**
-     * Finds and empties a place that no entry counts in, nor has its queue in.
+     * Finds and empties a place that no entry counts in.
      *
      * @return {@link #PLACES} if there is none
      */
@@ -724,16 +766,15 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         final Set<Long> taken = new ArraySet<>();
         for (int i = 0; i < mEntries.size(); i++) {
             taken.add(mEntries.valueAt(i).mDev.slot);
-            taken.add(mEntries.valueAt(i).mDev.queue);
         }
         int place = 0;
         while (place < PLACES && taken.contains((long) place)) place++;
         if (place == PLACES) return place;
         final Struct.S32 key = new Struct.S32(place);
         final byte[] bins = new byte[BINS * Long.BYTES];
+        final byte[] before = new byte[BEFORE_BYTES];
         mCounts.updateEntry(
-                key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0));
-        mQueues.updateEntry(key, new Queue(new byte[QUEUE_BYTES]));
+                key, new Counts(0, 0, 0, 0, 0, 0, 0, 0, 0, bins, bins, 0, 0, 0, 0, 0, 0, before));
         try {
             mBefore.set(place, readReceived(iface));
         } catch (IOException e) {
@@ -760,20 +801,31 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return null;
     }
 
-    /** The place of the queue that others with this number are in, or its own. */
-    private long findQueue(String iface, int number, int slot) {
-        for (int i = 0; i < mEntries.size() && number != OWN_QUEUE; i++) {
+    /**
+     * The place of the queue that others with this number are in, or one where no other is: its
+     * own, or one that is emptied. There are as many as entries.
+     */
+    private long findQueue(String iface, @Nullable Entry known, int number) throws ErrnoException {
+        final Set<Long> taken = new ArraySet<>();
+        for (int i = 0; i < mEntries.size(); i++) {
+            if (mEntries.keyAt(i).equals(iface)) continue;
             final Dev other = mEntries.valueAt(i).mDev;
-            if (other.number == number && !mEntries.keyAt(i).equals(iface)) return other.queue;
+            if (other.number == number && number != OWN_QUEUE) return other.queue;
+            taken.add(other.queue);
         }
-        return slot;
+        if (known != null && !taken.contains(known.mDev.queue)) return known.mDev.queue;
+        int place = 0;
+        while (taken.contains((long) place)) place++;
+        mQueues.updateEntry(new Struct.S32(place), new Queue(new byte[QUEUE_BYTES]));
+        return place;
     }
 
     private Result write(
             String iface, int index, @Nullable Entry known, Dev dev, DrwaSetting setting) {
         if (known != null && known.mWritten && dev.equals(known.mDev)) return Result.DONE;
         final Filters left = mGone.remove(index) ? Filters.PERHAPS : Filters.NONE;
-        final Entry entry = new Entry(index, dev, false, known == null ? left : known.mFilters);
+        final Entry entry =
+                new Entry(index, dev, false, known == null ? left : known.getFiltersFor(dev));
         mEntries.put(iface, entry);
         try {
             mDevs.updateEntry(new Struct.S32(index), dev);
@@ -791,6 +843,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         try {
             if (entry.mFilters == Filters.PERHAPS) detach(entry.mIndex);
             mEntries.put(iface, entry.with(Filters.NONE));
+            beginAnew((int) entry.mDev.slot);
             addFilter(entry.mIndex, true);
             mEntries.put(iface, entry.with(Filters.PERHAPS));
             addFilter(entry.mIndex, false);
@@ -819,6 +872,15 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
         return result == Result.ATTACH_FAILED && problem != null
                 ? result + ": " + problem
                 : result.toString();
+    }
+
+    /**
+     * What passed while the filters were away, the programs have not seen: they must take no offer
+     * from before for the last one.
+     */
+    private void beginAnew(int slot) throws ErrnoException {
+        final Struct.S32 key = new Struct.S32(slot);
+        mCounts.updateEntry(key, mCounts.getValue(key).anew());
     }
 
     private void addFilter(int index, boolean ingress) throws ErrnoException {

@@ -390,14 +390,52 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final DrwaBpfKnobs.Dev other = getDev(RMNET2);
         assertEquals(cell.queue, tun.queue);
         assertEquals(3, Set.of(cell.slot, tun.slot, other.slot).size());
-        assertFalse(List.of(cell.slot, tun.slot).contains(other.queue));
+        assertNotEquals(cell.queue, other.queue);
         // Its place goes on with the one that stays
         mController.onNetworkDestroyed(OTHER);
+        final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
+        Arrays.fill(full, (byte) 7);
+        mBpf.queues.put((int) cell.queue, new DrwaBpfKnobs.Queue(full));
         connect(CELL, cellular(SUB), link(RMNET2));
         assertEquals(cell.queue, getDev(TUN).queue);
         assertEquals(cell.queue, getDev(RMNET2).queue);
         // Which is not emptied for the newcomer
-        assertNotEquals(cell.queue, getDev(RMNET2).slot);
+        assertArrayEquals(full, mBpf.queues.getAll().get((int) cell.queue).state);
+    }
+
+    /** The place of the first one's, which the other keeps with what it knows. */
+    @Test
+    public void firstInterfaceOfAQueueLeavesIt() throws Exception {
+        final DrwaBpfKnobs knobs = new DrwaBpfKnobs(mBpf, new DrwaWriteLog());
+        assertTrue(knobs.start());
+        final DrwaSetting setting = new DrwaSetting(LAMBDA, false, true, "test");
+        for (String each : List.of(RMNET, TUN)) {
+            mNetd.addClsact(each);
+            assertEquals(DrwaKnobs.Result.DONE, knobs.set(each, setting, CELL));
+        }
+        final long shared = getDev(RMNET).queue;
+        assertEquals(shared, getDev(TUN).queue);
+        final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
+        Arrays.fill(full, (byte) 7);
+        for (int i = 0; i < 2; i++) mBpf.queues.put(i, new DrwaBpfKnobs.Queue(full));
+        for (int queue : new int[] {OTHER, DrwaKnobs.OWN_QUEUE, OTHER}) {
+            mBpf.counts.put((int) getDev(RMNET).slot, makeCounts(1));
+            final long before = getDev(RMNET).queue;
+            assertEquals(DrwaKnobs.Result.DONE, knobs.set(RMNET, setting, queue));
+            assertEquals(shared, getDev(TUN).queue);
+            final int own = (int) getDev(RMNET).queue;
+            assertNotEquals(shared, own);
+            // Alone, it keeps its own
+            if (before != shared) assertEquals(before, own);
+            final byte[] state = before == shared ? new byte[DrwaBpfKnobs.QUEUE_BYTES] : full;
+            assertArrayEquals(state, mBpf.queues.getAll().get(own).state);
+            mBpf.queues.put(own, new DrwaBpfKnobs.Queue(full));
+            // Where it is another one, the programs begin anew
+            final int slot = (int) getDev(RMNET).slot;
+            assertEquals(before == shared ? 0 : 1, mBpf.counts.getAll().get(slot).beganUs);
+        }
+        assertArrayEquals(full, mBpf.queues.getAll().get((int) shared).state);
+        assertGoverned(RMNET, TUN);
     }
 
     /** Before anything takes away what was left. */
@@ -429,10 +467,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final byte[] full = new byte[DrwaBpfKnobs.QUEUE_BYTES];
         Arrays.fill(full, (byte) 7);
         mBpf.queues.put(0, new DrwaBpfKnobs.Queue(full));
-        mBpf.counts.put(
-                0,
-                new DrwaBpfKnobs.Counts(
-                        1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14, 15));
+        mBpf.counts.put(0, makeCountsOfBefore());
         startOnCellular();
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
@@ -496,6 +531,21 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mController.onNetworkDestroyed(OTHER);
         assertGoverned();
         assertDumped("Writes: 3, errors: 0");
+    }
+
+    /** Or an offer from before would be taken for the last one, and the right edge moved back. */
+    @Test
+    public void programsThatComeAgainBeginAnew() {
+        startOnCellular();
+        mBpf.counts.put(0, makeCountsOfBefore());
+        final String shown = mBpf.counts.getAll().get(0).toString();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(10, mBpf.counts.getAll().get(0).beganUs);
+        connect(OTHER, cellular(SUB), link(RMNET));
+        final DrwaBpfKnobs.Counts counts = mBpf.counts.getAll().get(0);
+        assertEquals(0, counts.beganUs);
+        assertEquals(shown, counts.toString());
+        assertArrayEquals(makeBefore(), counts.before);
     }
 
     @Test
@@ -619,6 +669,18 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(Set.of(), keys());
     }
 
+    private static byte[] makeBefore() {
+        final byte[] before = new byte[DrwaBpfKnobs.BEFORE_BYTES];
+        Arrays.fill(before, (byte) 16);
+        return before;
+    }
+
+    private static DrwaBpfKnobs.Counts makeCountsOfBefore() {
+        final byte[] before = makeBefore();
+        return new DrwaBpfKnobs.Counts(
+                1, 2, 3, 4, 5, 6, 7, 8, 9, bins(1), bins(2), 10, 11, 12, 13, 14, 15, before);
+    }
+
     private static byte[] bins(long... counts) {
         final ByteBuffer buffer = ByteBuffer.allocate(DrwaBpfKnobs.BINS * Long.BYTES);
         buffer.order(ByteOrder.nativeOrder());
@@ -648,7 +710,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         8,
                         1,
                         0,
-                        11));
+                        11,
+                        new byte[DrwaBpfKnobs.BEFORE_BYTES]));
         assertDumped("Counters, with histograms below 2^10 µs, below 2^11 µs, and so on:");
         assertDumped(
                 "rmnet_data2 lambda=150 queue=100 flows=3 rounds=40 capped=30 came=1500 sent=70"
@@ -660,12 +723,11 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertTrue(dump(), dump().contains("rmnet_data3 lambda=300 queue=101 flows=0"));
     }
 
-    private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, int lastLen) {
+    private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, long cameUs) {
         final ByteBuffer state = ByteBuffer.allocate(DrwaBpfClients.FLOW_BYTES);
         state.order(ByteOrder.nativeOrder());
         state.putInt(DrwaBpfClients.IFINDEX_AT, mNetd.getIndex(iface));
-        state.putInt(DrwaBpfClients.OPENED_US_AT, (int) mBpf.nowUs);
-        state.putInt(DrwaBpfClients.LAST_LEN_AT, lastLen);
+        state.putInt(DrwaBpfClients.CAME_US_AT, (int) cameUs);
         state.put(DrwaBpfClients.ANSWERED_AT, (byte) 1);
         state.put(DrwaBpfClients.FORWARDED_AT, (byte) (forwarded ? 1 : 0));
         return new DrwaBpfClients.Flow(state.array());
@@ -677,25 +739,41 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertFalse(dump(), dump().contains("clients:"));
         // 32 bits of the clock wrap around meanwhile
         mBpf.nowUs = (1L << 32) - 1;
-        mBpf.flows.add(makeFlow(RMNET, false, 0));
-        mBpf.flows.add(makeFlow(RMNET2, true, 0));
-        mBpf.flows.add(makeFlow(RMNET, true, 1400));
-        mBpf.flows.add(makeFlow(RMNET, true, 0));
-        final DrwaBpfClients.Flow unanswered = makeFlow(RMNET, true, 0);
+        mBpf.flows.add(makeFlow(RMNET, false, mBpf.nowUs));
+        mBpf.flows.add(makeFlow(RMNET2, true, mBpf.nowUs));
+        mBpf.flows.add(makeFlow(RMNET, true, mBpf.nowUs + 1));
+        mBpf.flows.add(makeFlow(RMNET, true, mBpf.nowUs));
+        final DrwaBpfClients.Flow unanswered = makeFlow(RMNET, true, mBpf.nowUs);
         unanswered.state[DrwaBpfClients.ANSWERED_AT] = 0;
         mBpf.flows.add(unanswered);
-        final DrwaBpfClients.Flow aside = makeFlow(RMNET, true, 0);
+        final DrwaBpfClients.Flow aside = makeFlow(RMNET, true, mBpf.nowUs);
         aside.state[DrwaBpfClients.ASIDE_AT] = 1;
         mBpf.flows.add(aside);
         mBpf.nowUs += DrwaBpfClients.SILENT_MS * 1000;
         assertDumped("  clients: 4 connections");
         mBpf.nowUs++;
         assertDumped(
-                "  clients: 4 connections; after the handshakes of 1 nothing came: idle, or"
-                        + " forwarded by hardware");
+                "  clients: 4 connections; of 1 nothing came for 5 s: idle, or forwarded by"
+                        + " hardware");
+        mBpf.nowUs++;
+        assertTrue(dump(), dump().contains("  clients: 4 connections; of 2 nothing came "));
         // One that ends, where the kernel begins anew
         mBpf.flows.add(null);
         assertTrue(dump(), dump().contains("  clients: 4 connections; "));
+    }
+
+    /** The programs keep those that were reset until they need the place. */
+    @Test
+    public void clientsThatAreOverAreNotCounted() {
+        startOnCellular();
+        final byte[][] ends = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {DrwaBpfClients.RST, 0}};
+        for (byte[] each : ends) {
+            final DrwaBpfClients.Flow flow = makeFlow(RMNET, true, mBpf.nowUs);
+            flow.state[DrwaBpfClients.FIN_CAME_AT] = each[0];
+            flow.state[DrwaBpfClients.FIN_SENT_AT] = each[1];
+            mBpf.flows.add(flow);
+        }
+        assertDumped("  clients: 3 connections");
     }
 
     @Test
@@ -718,8 +796,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
     }
 
     private static DrwaBpfKnobs.Counts makeCounts(long came) {
+        final byte[] before = new byte[DrwaBpfKnobs.BEFORE_BYTES];
         return new DrwaBpfKnobs.Counts(
-                came, 0, 0, 0, 0, 0, 0, 0, 0, bins(), bins(), 1, 0, 0, 0, 0, 0);
+                came, 0, 0, 0, 0, 0, 0, 0, 0, bins(), bins(), 1, 0, 0, 0, 0, 0, before);
     }
 
     @Test
@@ -788,7 +867,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 udp_dropped",
                         "__u64 udp_deaf",
                         "__u64 udp_tunnels",
-                        "__u64 clients"),
+                        "__u64 clients",
+                        "__u64 came_before",
+                        "__u64 sent_before"),
                 findMembers(header, "drwa_counts"));
         final Path bpf = Path.of(System.getProperty("drwa.top"), "kernel/bpf");
         final String programs = Files.readString(bpf.resolve("drwa.bpf.c"));
@@ -797,8 +878,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final String loader = Files.readString(bpf.resolve("drwa-bpf.c"));
         final String silent = "#define SILENT_US\t" + DrwaBpfClients.SILENT_MS + "000\n";
         assertTrue(silent, loader.contains(silent));
-        final ByteBuffer raw = ByteBuffer.allocate(43 * Long.BYTES).order(ByteOrder.nativeOrder());
-        for (int i = 0; i < 43; i++) raw.putLong(i);
+        final ByteBuffer raw = ByteBuffer.allocate(45 * Long.BYTES).order(ByteOrder.nativeOrder());
+        for (int i = 0; i < 45; i++) raw.putLong(i);
         raw.flip();
         assertEquals(raw.capacity(), Struct.getSize(DrwaBpfKnobs.Counts.class));
         assertEquals(
@@ -838,12 +919,14 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         + (DrwaBpfClients.KEY_BYTES + ");\n")
                         + ("_Static_assert(sizeof(struct drwa_flow) == ")
                         + (DrwaBpfClients.FLOW_BYTES + ");\n")
-                        + ("AT(last_len, " + DrwaBpfClients.LAST_LEN_AT + ");\n")
+                        + ("AT(came_us, " + DrwaBpfClients.CAME_US_AT + ");\n")
                         + ("AT(answered, " + DrwaBpfClients.ANSWERED_AT + ");\n")
-                        + ("AT(opened_us, " + DrwaBpfClients.OPENED_US_AT + ");\n")
+                        + ("AT(fin_came, " + DrwaBpfClients.FIN_CAME_AT + ");\n")
                         + ("AT(ifindex, " + DrwaBpfClients.IFINDEX_AT + ");\n")
                         + ("AT(forwarded, " + DrwaBpfClients.FORWARDED_AT + ");\n")
+                        + ("AT(fin_sent, " + DrwaBpfClients.FIN_SENT_AT + ");\n")
                         + ("AT(aside, " + DrwaBpfClients.ASIDE_AT + ");\n")
+                        + ("_Static_assert(DRWA_RST == " + DrwaBpfClients.RST + ");\n")
                         + ("_Static_assert(DRWA_FLOWS == " + DrwaBpfClients.FLOWS + ");\n"));
         final Process compiler =
                 new ProcessBuilder(
