@@ -156,10 +156,11 @@ class Source:
         spans = self.find(replace(form, verb="replace", what=form.text))
         if len(spans) != 1:
             return None
-        start, end = spans[0].start, self.line_end(max(spans[0].end - 1, spans[0].start))
+        start, end = spans[0].start, spans[0].end
         if form.verb == "replace":
-            return self.text[:start] + form.what + self.text[spans[0].end :]
-        return self.text[:start] + self.text[end:]
+            return self.text[:start] + form.what + self.text[end:]
+        # The last line goes as well where it is empty.
+        return self.text[:start] + self.text[self.line_end(end) :]
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
         if form.verb == "replace":

@@ -381,7 +381,8 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             continue
         head, author, message = entry.split("\n", 2)
         commit, *parents = head.split()
-        if commit in reverted:
+        # The first of a short history brings all that was there, whatever its message says.
+        if commit in reverted or not parents:
             continue
         reverted.update(re.findall(r"^Drwa-Revert: (\S+)$", message, re.MULTILINE))
         reverted.update(re.findall(r"This reverts commit ([0-9a-f]{40})", message))

@@ -608,6 +608,43 @@ def test_a_squashed_kernel_series_is_known_and_comes_out(world: World) -> None:
     assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
 
 
+OPTION = """
+[[place]]
+what = "the option"
+file = "Kconfig"
+before = "# all options"
+text = '''
+config DRWA
+
+'''
+"""
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_kernel_with_a_short_history(world: World, depth: int) -> None:
+    """A vendor's drop of a patched kernel, or a clone of so many commits of one."""
+    kernel = world.top / KERNEL
+    places = world.series("kernel/series/0001-law/places.toml")
+    write(places, places.read_text() + OPTION)
+    tree = git(kernel, "rev-parse", "HEAD^{tree}")
+    assert world.drwa("apply").code == 0
+    assert (kernel / "Kconfig").read_text() == "config DRWA\n\n# all options\n"
+    if depth:
+        clone = world.top / "clone"
+        git(world.top, "clone", "--quiet", f"--depth={depth}", kernel.as_uri(), str(clone))
+        shutil.rmtree(kernel)
+        clone.rename(kernel)
+    else:
+        shutil.rmtree(kernel / ".git")
+        git(kernel, "init", "--quiet")
+        commit(kernel, "As released")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("apply").out.count("all patches are there already") == 3
+    reverted = world.drwa("revert")
+    assert reverted.code == 0, reverted.err
+    assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
+
+
 @pytest.mark.parametrize("name", [BASE, MODULE])
 def test_a_squashed_series_is_known_and_comes_out(world: World, name: str) -> None:
     folder = world.top / name

@@ -14,7 +14,14 @@ from drwalab.sources import find_source, read_lines
 KERNEL = Path(__file__).resolve().parents[1]
 sys.path.append(str(KERNEL.parent / "device"))
 
-from drwatool.described import RefusedError, Series, folder_reader, place, read_series  # noqa: E402
+from drwatool.described import (  # noqa: E402
+    RefusedError,
+    Series,
+    folder_reader,
+    place,
+    read_series,
+    without,
+)
 
 LINE = "6.12"
 STEPS = read_series(KERNEL / "series", KERNEL / "src")
@@ -94,11 +101,11 @@ REFUSALS: dict[str, tuple[Change, str]] = {
 }
 
 
-def read_with(changes: list[Change]) -> Callable[[str], str | None]:
+def read_with(changes: list[Change], line: str = LINE) -> Callable[[str], str | None]:
     """Debian's source, changed; every change has to find something."""
-    found = find_source(read_lines()[LINE])
+    found = find_source(read_lines()[line])
     if found is None:
-        pytest.skip(f"no source of {LINE} is unpacked: kernel/lab/lab kernel build --kernel {LINE}")
+        pytest.skip(f"no source of {line} is unpacked: kernel/lab/lab kernel build --kernel {line}")
     plain = folder_reader(found.path)
 
     def read(path: str) -> str | None:
@@ -159,6 +166,22 @@ def test_the_hook_is_where_it_has_to_be() -> None:
     assert "ANDROID_KABI_RESERVE(1);\n#ifdef CONFIG_TCP_DRWA\n\tstruct drwa drwa;" in now[TCP_H]
     offered = "u32 new_win = tcp_drwa_offer(sk, __tcp_select_window(sk));\n\n\ttrace_hook("
     assert offered in now[OUTPUT]
+
+
+def files_of(series: Series) -> dict[str, str]:
+    """What the series changes, as it is with all of it."""
+    return {path: text for _, files in series.steps for path, text in files.items()}
+
+
+@pytest.mark.parametrize("line", read_lines())
+def test_taken_out_and_put_in_again(line: str) -> None:
+    """As in a tree whose history is one commit: what it was is made of what it is."""
+    pristine = read_with([], line)
+    there = files_of(place(STEPS, pristine))
+    before = without(STEPS, lambda path: there.get(path, pristine(path)))
+    assert files_of(place(STEPS, before)) == there
+    if line == LINE:
+        assert [path for path in there if before(path) != pristine(path)] == []
 
 
 @pytest.mark.parametrize("gone", [".gitignore", "config", "Makefile"])
