@@ -577,19 +577,27 @@ def put(place: Place, text: str | None) -> tuple[str, Placed]:
     return changed, Placed(place, form, lines)
 
 
-def take(place: Place, text: str | None) -> str | None:
-    """The file's text without what was put at the place; None if it is not there."""
+def taken(place: Place, text: str | None) -> dict[str, Form]:
+    """The file's text without what was put at the place: each that it may have been, and by which
+    form. Nothing if it is not there; several if forms have one text.
+    """
+    found: dict[str, Form] = {}
     if text is None:
-        return None
+        return found
     there = source(place.file, text)
     for form in place.forms:
         try:
-            taken = there.take(form)
+            before = there.take(form)
         except PlaceError:
             continue
-        if taken is not None:
-            return taken
-    return None
+        if before is not None:
+            found.setdefault(before, form)
+    return found
+
+
+def take(place: Place, text: str | None) -> str | None:
+    """The file's text without what was put at the place; None if it is not there."""
+    return next(iter(taken(place, text)), None)
 
 
 def _find(place: Place, there: Source) -> list[tuple[Form, list[Span]]]:

@@ -190,9 +190,9 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
             )
         if kind.series:
             project = replace(project, series=f"{project.name}/{kind.series}")
-    notes = (f"Android {kind.name}",) if kind else ()
+    notes: tuple[str, ...] = (f"Android {kind.name}",) if kind else ()
     try:
-        series = _place(steps, read, there, tests)
+        series, guesses = _place(steps, read, there, tests)
     except described.RefusedError as error:
         return replace(project, refusals=tuple(error.refusals))
     touched = sorted(project.prefix + path for path in series.before)
@@ -206,20 +206,26 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
     for name, text in described.patches(series, project.prefix, executable).items():
         (into / name).write_bytes(text.encode(errors="surrogateescape"))
     made = tuple(into / f"{step.name}.patch" for step, _ in series.steps)
-    return replace(project, patches=made, notes=(*notes, *described.notes_of(series)))
+    notes += described.notes_of(series)
+    notes += tuple(f"guessed: {text}" for texts in guesses.values() for text in texts)
+    return replace(project, patches=made, notes=notes, guesses=guesses)
 
 
-def _place(steps: list[described.Step], read: Reader, there: bool, tests: bool) -> described.Series:
-    """The series for a tree, or for what the tree would be without it; what upstream has of its
-    lines stays, where it can.
+def _place(
+    steps: list[described.Step], read: Reader, there: bool, tests: bool
+) -> tuple[described.Series, dict[str, list[str]]]:
+    """The series for a tree, or for what the tree would be without it, and what of that is a guess;
+    what upstream has of its lines stays, where it can.
     """
-    pristine = described.without(steps, read)
+    pristine, guesses = described.without(steps, read)
     try:
-        return described.place(steps, pristine if there else read, with_tests=tests)
+        if there:
+            return described.place(steps, pristine, with_tests=tests), guesses
+        return described.place(steps, read, with_tests=tests), {}
     except described.RefusedError as refused:
         if not there:
             with suppress(described.RefusedError):
-                return described.place(steps, pristine, with_tests=tests)
+                return described.place(steps, pristine, with_tests=tests), guesses
         raise refused from None
 
 
@@ -520,11 +526,23 @@ def plan_revert(project: Project, repository: Repository) -> Change:
             headers = _headers(shown)
             tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), headers)
         for patch in by_hand:
+            _refuse_guessed(project, patch)
             _refuse_foreign(repository, scratch, patch)
             text = patch.path.read_bytes()
             tip = _take_back(scratch, tip, patch.name, text, _mail(scratch, text)[0])
         notes = ["other commits follow the series: added commits that take it back"]
         return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def _refuse_guessed(project: Project, patch: Patch) -> None:
+    """ConflictError where nothing tells what the tree had in place of a patch's lines."""
+    if guesses := project.guesses.get(patch.short):
+        description = project.described[0] / patch.short / "places.toml"
+        raise ConflictError(
+            f"{project.folder}: {patch.short} came with all that its history has, so what was "
+            f"there before cannot be told: {'; '.join(guesses)}: get older commits (git fetch "
+            f"--unshallow), or leave only what your tree had in {description}"
+        )
 
 
 def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -> None:

@@ -4,7 +4,7 @@
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,8 @@ class Project:
     notes: tuple[str, ...] = ()  # where the series went, and what was left out
     refusals: tuple[str, ...] = ()  # the places that the tree lacks
     untried: bool = False  # the rest goes without it where it has no place
+    # By the patch's name, what a tree that has the series may have had in its place
+    guesses: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def described(self) -> tuple[Path, Path]:

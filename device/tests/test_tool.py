@@ -608,6 +608,12 @@ def test_a_squashed_kernel_series_is_known_and_comes_out(world: World) -> None:
     assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
 
 
+def one_commit(folder: Path) -> None:
+    shutil.rmtree(folder / ".git")
+    git(folder, "init", "--quiet")
+    commit(folder, "As released")
+
+
 OPTION = """
 [[place]]
 what = "the option"
@@ -635,14 +641,42 @@ def test_a_kernel_with_a_short_history(world: World, depth: int) -> None:
         shutil.rmtree(kernel)
         clone.rename(kernel)
     else:
-        shutil.rmtree(kernel / ".git")
-        git(kernel, "init", "--quiet")
-        commit(kernel, "As released")
+        one_commit(kernel)
     assert states(world) == ["fully", "fully", "fully"]
     assert world.drwa("apply").out.count("all patches are there already") == 3
     reverted = world.drwa("revert")
     assert reverted.code == 0, reverted.err
     assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
+
+
+def test_what_cannot_be_told_is_no_guess(world: World) -> None:
+    """Two statements become one, and the history does not tell which it was."""
+    kernel = world.top / KERNEL
+    places = world.series("kernel/series/0002-hooks/places.toml")
+    one = 'replace = "send(40);"'
+    both = 'replace = ["send_once(40);", "send(40);"]'
+    write(places, places.read_text().replace(one, both))
+    before = world.snapshot()
+    source = (kernel / TCP).read_text()
+    assert world.drwa("apply").code == 0
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+    assert world.drwa("apply").code == 0
+    one_commit(kernel)
+    before = world.snapshot()
+    assert states(world) == ["fully", "fully", "fully"]
+    refused = world.drwa("revert")
+    assert refused.code == 1
+    words = f"{TCP}: what is sent: it was `send_once(40);` or `send(40);`: get older commits"
+    assert words in refused.err
+    assert f"or leave only what your tree had in {places}" in refused.err
+    assert world.snapshot() == before
+    made = world.top / "guessed"
+    words = f"guessed: {TCP}: what is sent: it was `send_once(40);` or"
+    assert words in world.drwa("patches", "-o", str(made)).out
+    write(places, places.read_text().replace(both, one))
+    assert world.drwa("revert").code == 0
+    assert (kernel / TCP).read_text() == source
 
 
 @pytest.mark.parametrize("name", [BASE, MODULE])

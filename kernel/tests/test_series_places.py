@@ -178,10 +178,28 @@ def test_taken_out_and_put_in_again(line: str) -> None:
     """As in a tree whose history is one commit: what it was is made of what it is."""
     pristine = read_with([], line)
     there = files_of(place(STEPS, pristine))
-    before = without(STEPS, lambda path: there.get(path, pristine(path)))
+    before, _ = without(STEPS, lambda path: there.get(path, pristine(path)))
     assert files_of(place(STEPS, before)) == there
     if line == LINE:
         assert [path for path in there if before(path) != pristine(path)] == []
+
+
+@pytest.mark.parametrize("name", ["5.4's plain reads", "a vendor's lines beside the places"])
+def test_a_guess_at_what_was_there_is_told(name: str) -> None:
+    """Several statements become one, which does not tell what it was."""
+    pristine = read_with(BREAKS[name])
+    there = files_of(place(STEPS, pristine))
+    before, guesses = without(STEPS, lambda path: there.get(path, pristine(path)))
+    assert list(guesses) == ["0006-hooks"]
+    assert [text.split(": ")[1] for text in guesses["0006-hooks"]] == [
+        "how far a window may grow",
+        "how far a buffer under pressure may grow",
+        "how far a buffer may grow",
+        "the window scale at the SYN",
+    ]
+    assert all(f"`{READ_ONCE[10:-1]}`" in text for text in guesses["0006-hooks"][2:])
+    # The first form is right in one of the trees, and nothing tells which one it is.
+    assert (before(INPUT) == pristine(INPUT)) == (name != "5.4's plain reads")
 
 
 @pytest.mark.parametrize("gone", [".gitignore", "config", "Makefile"])
