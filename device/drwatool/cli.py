@@ -40,13 +40,13 @@ from drwatool.trees import (
     HOSTS,
     KERNEL_PROJECT,
     OLDEST_KERNEL,
-    TOO_OLD,
     TOP,
     Project,
     Trees,
     find,
     lines,
     releases,
+    too_old,
 )
 
 DESCRIPTION = """\
@@ -282,7 +282,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _run(options: argparse.Namespace, report: Report) -> int:
     aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
     trees = find(aosp, kernel, options.android, options.host)
-    _say_choice(trees, report)
+    _say_choice(trees, options.host, report)
     if options.project:
         trees = _only(trees, options.project)
     if trees.needed and options.command in ("check", "apply"):
@@ -327,7 +327,7 @@ def _only(trees: Trees, names: list[str]) -> Trees:
     return replace(trees, projects=tuple(there[name] for name in dict.fromkeys(names)))
 
 
-def _say_choice(trees: Trees, report: Report) -> None:
+def _say_choice(trees: Trees, host: str, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
             report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
@@ -337,7 +337,8 @@ def _say_choice(trees: Trees, report: Report) -> None:
             f"{trees.nearest} is the nearest, and goes in if all its places are there"
         )
     if trees.kernel and all(project.name != KERNEL_PROJECT for project in trees.projects):
-        report.say(f"kernel {trees.kernel.name}: left out: {TOO_OLD}")
+        version = trees.kernel.name
+        report.say(f"kernel {version}: left out: {too_old(version, host)}")
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
         if path not in trees.needed:
