@@ -332,6 +332,13 @@ def test_patches_of_some_projects(world: World, tmp_path: Path) -> None:
     assert "--project system_netd: there are packages_modules_Connectivity, frame" in none.err
 
 
+def test_patches_of_an_unknown_line(world: World, tmp_path: Path) -> None:
+    done = world.run("patches", "--line", "6.13", "-o", str(tmp_path / "made"))
+    assert done.code == 2
+    assert "--line 6.13: there are 6.12, 6.1" in done.err
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_kernel_in_a_folder_of_its_git_tree(world: World) -> None:
     """As vendors publish theirs, beside other folders."""
     kernel = world.top / KERNEL
@@ -1210,6 +1217,8 @@ def test_usage(world: World) -> None:
         ["patches", *world.trees],
         ["apply", "-o", "folder", *world.trees],
         ["patches", "-o", "folder"],
+        ["patches", "--line", "6.12", "-o", "folder", *world.trees],
+        ["apply", "--line", "6.12"],
         ["apply", "--project", "frameworks_base", *world.trees],
     ):
         done = world.run(*words)

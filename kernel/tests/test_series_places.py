@@ -4,6 +4,7 @@
 import functools
 import itertools
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -210,6 +211,19 @@ def test_a_guess_at_what_was_there_is_told(name: str) -> None:
     assert all(f"`{READ_ONCE[10:-1]}`" in text for text in guesses["0006-hooks"][2:])
     # The first form is right in one of the trees, and nothing tells which one it is.
     assert (before(INPUT) == pristine(INPUT)) == (name != "5.4's plain reads")
+
+
+def test_the_patches_of_a_line(tmp_path: Path) -> None:
+    """In place of a tree's, as kernel/mkseries makes them."""
+    line = "7.3"
+    read_with([], line)
+    made = tmp_path / "made"
+    command = [str(KERNEL.parent / "device/drwa"), "patches", "--line", line, "-o", str(made)]
+    done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(f"{made}/kernel: 8 patches, for linux-source-{line} ")
+    written = {path.name: path.read_bytes() for path in (made / "kernel").iterdir()}
+    reference = KERNEL / "patches" / line
+    assert written == {path.name: path.read_bytes() for path in reference.iterdir()}
 
 
 @pytest.mark.parametrize("gone", [".gitignore", "config", "Makefile"])
