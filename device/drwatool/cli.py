@@ -38,15 +38,16 @@ from drwatool.series import (
 from drwatool.transaction import carry_out, recover
 from drwatool.trees import (
     HOSTS,
+    KERNEL,
     KERNEL_PROJECT,
     OLDEST_KERNEL,
-    TOO_OLD,
     TOP,
     Project,
     Trees,
     find,
     lines,
     releases,
+    too_old,
 )
 
 DESCRIPTION = """\
@@ -60,7 +61,7 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
   doctor   looks for what ends a build, and for what fails silently: modules that are defined twice
            or not at all, prebuilts, a missing option, a flag, an old kernel
   patches  writes the series that apply would add, for git am, to the folder that -o names; the
-           hooks are placed in a tree, so that it needs one, as all others do
+           hooks are placed in a tree, so that it needs one, as all others do, or --line
 """
 EPILOG = """\
 exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
@@ -201,6 +202,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--kernel", type=Path, metavar="DIR", help="root of a kernel tree")
     made.add_argument("-o", "--output", type=Path, metavar="DIR", help="patches: where to")
     made.add_argument(
+        "--line",
+        metavar="L",
+        help="patches: in place of a tree, Debian's source of a kernel line that is tested here, "
+        "fetched if need be",
+    )
+    made.add_argument(
         "--project",
         action="append",
         metavar="NAME",
@@ -243,7 +250,10 @@ def main(arguments: list[str] | None = None) -> int:
             setattr(sys, name, Outlet(stream))
     made = parser()
     options = made.parse_args(arguments)
-    if not (options.aosp or options.kernel or (options.command == "doctor" and options.adb)):
+    if options.line and (options.command != "patches" or options.aosp or options.kernel):
+        made.error("--line is for patches, in place of a tree")
+    without_tree = options.line or (options.command == "doctor" and options.adb)
+    if not (options.aosp or options.kernel or without_tree):
         made.error("name a tree, in which the series is placed: --aosp DIR, --kernel DIR, or both")
     if (options.output is None) != (options.command != "patches"):
         made.error("patches needs -o DIR, and nothing else takes it")
@@ -280,9 +290,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _run(options: argparse.Namespace, report: Report) -> int:
+    if options.line:
+        return _write_line(options.line, options.output, report)
     aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
     trees = find(aosp, kernel, options.android, options.host)
-    _say_choice(trees, report)
+    _say_choice(trees, options.host, report)
     if options.project:
         trees = _only(trees, options.project)
     if trees.needed and options.command in ("check", "apply"):
@@ -327,7 +339,7 @@ def _only(trees: Trees, names: list[str]) -> Trees:
     return replace(trees, projects=tuple(there[name] for name in dict.fromkeys(names)))
 
 
-def _say_choice(trees: Trees, report: Report) -> None:
+def _say_choice(trees: Trees, host: str, report: Report) -> None:
     for what, choice in ("Android", trees.android), ("kernel", trees.kernel):
         if choice is not None:
             report.say(f"{what} {choice.name}: {choice.why}", **{what.lower(): asdict(choice)})
@@ -337,7 +349,8 @@ def _say_choice(trees: Trees, report: Report) -> None:
             f"{trees.nearest} is the nearest, and goes in if all its places are there"
         )
     if trees.kernel and all(project.name != KERNEL_PROJECT for project in trees.projects):
-        report.say(f"kernel {trees.kernel.name}: left out: {TOO_OLD}")
+        version = trees.kernel.name
+        report.say(f"kernel {version}: left out: {too_old(version, host)}")
     report.content["missing"] = list(trees.missing)
     for path in trees.missing:
         if path not in trees.needed:
@@ -459,10 +472,7 @@ def _write_patches(opened: Opened, folder: Path, report: Report) -> int:
     for project, _ in opened:
         if project.refusals:
             raise ConflictError(refused(project))
-        target = folder / project.name
-        target.mkdir(parents=True, exist_ok=True)
-        if there := sorted(target.glob("*.patch")):
-            raise UsageError(f"{there[0]} is there: name an empty folder")
+        target = _empty(folder / project.name)
         for path in project.patches:
             shutil.copyfile(path, target / path.name)
             written.append(str(target / path.name))
@@ -470,6 +480,36 @@ def _write_patches(opened: Opened, folder: Path, report: Report) -> int:
         if not report.as_json:
             for note in project.notes:
                 print(f"    {note}")
+    return 0
+
+
+def _empty(target: Path) -> Path:
+    target.mkdir(parents=True, exist_ok=True)
+    if there := sorted(target.glob("*.patch")):
+        raise UsageError(f"{there[0]} is there: name an empty folder")
+    return target
+
+
+def _write_line(line: str, folder: Path, report: Report) -> int:
+    """The patches that the lab builds a kernel line with, as kernel/mkseries makes them."""
+    if line not in lines():
+        raise UsageError(f"--line {line}: there are {', '.join(lines())}")
+    sys.path.append(str(KERNEL / "lab"))
+    # The lab's own, of the standard library alone; it imports this tool's.
+    from drwalab.series import generate
+    from drwalab.sources import SourceError, get_source, read_lines
+
+    try:
+        source = get_source(read_lines()[line], report.progress)
+    except SourceError as error:
+        raise UsageError(f"{error}: name a tree with --kernel") from None
+    target = _empty(folder / KERNEL_PROJECT)
+    made = generate(KERNEL, source.path)
+    for name, text in made.items():
+        (target / name).write_bytes(text.encode(errors="surrogateescape"))
+    of = f"{source.line.source} {source.version}"
+    written = [str(target / name) for name in made]
+    report.say(f"{target}: {_count(len(made))}, for {of}", written=written)
     return 0
 
 

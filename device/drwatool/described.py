@@ -26,7 +26,7 @@ from drwatool.places import (
     Reader,
     put,
     read_places,
-    take,
+    taken,
     wanted,
 )
 
@@ -183,9 +183,12 @@ def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
     return series
 
 
-def without(steps: list[Step], read: Reader) -> Reader:
-    """The tree without what it has of the series."""
+def without(steps: list[Step], read: Reader) -> tuple[Reader, dict[str, list[str]]]:
+    """The tree without what it has of the series, and by the step what of that is a guess: places
+    where several forms have one text, of which the first is taken.
+    """
     now: dict[str, str | None] = {}
+    guesses: dict[str, list[str]] = {}
 
     def look(path: str) -> str | None:
         try:
@@ -195,12 +198,15 @@ def without(steps: list[Step], read: Reader) -> Reader:
 
     for step in reversed(steps):
         for each in reversed(step.places):
-            taken = take(each, look(each.file))
-            if taken is not None:
-                now[each.file] = taken
+            found = taken(each, look(each.file))
+            if found:
+                now[each.file] = next(iter(found))
+            if len(found) > 1:
+                words = " or ".join(f"`{form.what}`" for form in found.values())
+                guesses.setdefault(step.name, []).insert(0, f"{each}: it was {words}")
         now |= dict.fromkeys(step.files)
         now |= {path: None for path, text in step.headers.items() if look(path) == text}
-    return lambda path: now[path] if path in now else read(path)
+    return lambda path: now[path] if path in now else read(path), guesses
 
 
 def notes_of(series: Series) -> tuple[str, ...]:

@@ -15,7 +15,15 @@ from drwatool.errors import UsageError
 from drwatool.git import Repository
 from drwatool.graph import PLACE
 from drwatool.series import inspect
-from drwatool.trees import KERNEL_PROJECT, TOP, Project, Trees
+from drwatool.trees import (
+    KERNEL_PROJECT,
+    OLDEST_FOR_PROGRAMS,
+    OLDEST_KERNEL,
+    TOP,
+    Project,
+    Trees,
+    version_of,
+)
 
 GOOD = "good"
 BAD = "BAD"
@@ -23,13 +31,13 @@ UNKNOWN = "unknown"
 OPTION = "CONFIG_TCP_DRWA"
 # The uplink's qdisc, built in or a module.
 UPLINK_OPTION = "CONFIG_NET_SCH_DRWA_UP"
-# What the form without patches to the kernel needs: see kernel/bpf/android/drwa.c.
+# What the form without patches to the kernel needs.
 BPF_OPTION = "CONFIG_NET_CLS_BPF"
-BPF_SINCE = (4, 14)
 FRAGMENT = "kernel/configs/drwa.config"
 # How deep below device/ and vendor/ products have their makefiles.
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
 MODULE = "com.android.tethering"
+TOO_OLD = "nothing of DRWA runs there: take Linux 4.14 or newer"
 FROM_SOURCE = "set PRODUCT_MODULE_BUILD_FROM_SOURCE := true, or use --host B"
 ADB_TIMEOUT_S = 60
 # Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
@@ -245,40 +253,81 @@ def _option(trees: Trees, host: str) -> Finding:
     if trees.aosp_folder is not None:
         configured += trees.aosp_folder.glob("out/target/product/*/obj/KERNEL_OBJ/.config")
     configured = [path for path in configured if path.is_file()]
+    newest = max(configured, key=lambda path: path.stat().st_mtime, default=None)
+    text = newest.read_text(errors="replace") if newest else ""
     setting = re.compile(rf"^{OPTION}=y$", re.MULTILINE)
-    if configured:
-        newest = max(configured, key=lambda path: path.stat().st_mtime)
-        text = newest.read_text(errors="replace")
-        if setting.search(text):
-            return Finding(GOOD, f"{newest} has {OPTION}=y")
-        if host == "A" and trees.kernel_folder is None:
-            return _programs(newest, text)
-        return Finding(BAD, f"{newest} lacks {OPTION}=y: the fragment is not merged", _merge())
-    for path in sources:
-        if path.is_file() and setting.search(path.read_text(errors="replace")):
-            return Finding(GOOD, f"{path} has {OPTION}=y")
+    if setting.search(text):
+        return Finding(GOOD, f"{newest} has {OPTION}=y")
+    version = _version(trees, text)
+    if version and version < OLDEST_KERNEL:
+        return _without_series(version, newest, text, sources, host)
     if host == "A" and trees.kernel_folder is None:
-        since = ".".join(map(str, BPF_SINCE))
-        return Finding(
-            GOOD,
-            f"the module's programs govern where the kernel lacks {OPTION}=y, "
-            f"if it is {since} or newer",
-        )
+        return _programs(newest, text)
+    if newest:
+        return Finding(BAD, f"{newest} lacks {OPTION}=y: the fragment is not merged", _merge())
+    if path := _first_with(setting, sources):
+        return Finding(GOOD, f"{path} has {OPTION}=y")
     return Finding(
         UNKNOWN, f"no kernel is configured yet, and no defconfig has {OPTION}=y", _merge()
     )
 
 
-def _programs(path: Path, text: str) -> Finding:
-    """Whether a kernel that is not patched takes the module's programs."""
-    found = re.search(r"^# Linux/\S+ (\d+)\.(\d+)", text, re.MULTILINE)
-    if f"\n{BPF_OPTION}=y\n" not in f"\n{text}":
-        return Finding(BAD, f"{path} has neither {OPTION}=y nor {BPF_OPTION}=y", _merge())
-    if found and (int(found[1]), int(found[2])) < BPF_SINCE:
+def _version(trees: Trees, configuration: str) -> tuple[int, int] | None:
+    """The kernel's, by its tree or by what it is configured with."""
+    if trees.kernel is not None:
+        return version_of(trees.kernel.name)
+    found = re.search(r"^# Linux/\S+ (\d+)\.(\d+)", configuration, re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _first_with(setting: re.Pattern[str], sources: Iterable[Path]) -> Path | None:
+    """The configuration to come that has a setting."""
+    files = (path for path in sources if path.is_file())
+    return next((path for path in files if setting.search(path.read_text(errors="replace"))), None)
+
+
+def _without_series(
+    version: tuple[int, int], newest: Path | None, text: str, sources: Iterable[Path], host: str
+) -> Finding:
+    """Whether a kernel that is too old for the series takes host A's programs."""
+    kernel = "Linux {}.{}".format(*version)
+    if version < OLDEST_FOR_PROGRAMS:
+        what = f"{kernel} is too old for programs, which need 4.14, and for the series, which needs"
+        return Finding(BAD, f"{what} 5.4", TOO_OLD)
+    if host == "B":
         return Finding(
             BAD,
-            f"{path} is of Linux {found[1]}.{found[2]} without {OPTION}=y, too old for programs",
-            "apply the kernel's series as well, with --kernel",
+            f"{kernel} is too old for the series, which needs 5.4, and host B has no programs",
+            f"build {MODULE} from source, for host A, whose programs need no {OPTION}",
+        )
+    setting = re.compile(rf"^{BPF_OPTION}=y$", re.MULTILINE)
+    there = newest if setting.search(text) else None if newest else _first_with(setting, sources)
+    if there:
+        return Finding(
+            GOOD, f"{there} has {BPF_OPTION}=y, for the module's programs: {kernel} needs no patch"
+        )
+    advice = f"set {BPF_OPTION}=y in its configuration: {kernel} cannot have {OPTION}"
+    what = f"which the programs of {MODULE} need"
+    if newest:
+        return Finding(BAD, f"{newest} lacks {BPF_OPTION}=y, {what}", advice)
+    where = f"no kernel is configured yet, and no defconfig has {BPF_OPTION}=y"
+    return Finding(UNKNOWN, f"{where}, {what}", advice)
+
+
+def _programs(path: Path | None, text: str) -> Finding:
+    """Whether a kernel that need not be patched takes the module's programs."""
+    if path is None:
+        since = ".".join(map(str, OLDEST_FOR_PROGRAMS))
+        return Finding(
+            GOOD,
+            f"the module's programs govern where the kernel lacks {OPTION}=y, "
+            f"if it is {since} or newer",
+        )
+    if f"\n{BPF_OPTION}=y\n" not in f"\n{text}":
+        return Finding(
+            BAD,
+            f"{path} has neither {OPTION}=y nor {BPF_OPTION}=y",
+            f"set {BPF_OPTION}=y, or apply the kernel's series with --kernel, and {_merge()}",
         )
     return Finding(GOOD, f"{path} has {BPF_OPTION}=y, for the module's programs")
 
@@ -386,13 +435,17 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
 def _phone_without_knob(kernel: str, said: Sequence[str], host: str) -> Finding:
     """Host A's module governs by programs then; the policy says what became of them."""
     without = f"phone: kernel {kernel} has no tcp_drwa_lambda"
-    version = re.match(r"(\d+)\.(\d+)", kernel)
-    new = version is None or (int(version[1]), int(version[2])) >= BPF_SINCE
-    if host == "B" or not new:
-        programs = "" if host == "B" else ", and is too old for programs"
+    found = re.match(r"(\d+)\.(\d+)", kernel)
+    version = (int(found[1]), int(found[2])) if found else OLDEST_KERNEL
+    if version < OLDEST_FOR_PROGRAMS:
+        return Finding(BAD, f"{without}, and is too old for programs", TOO_OLD)
+    if host == "B" and version < OLDEST_KERNEL:
+        advice = f"take Linux 5.4 or newer; or host A, with {MODULE} from source"
+        return Finding(BAD, f"{without}, and is too old for host B", advice)
+    if host == "B":
         return Finding(
             BAD,
-            without + programs,
+            without,
             f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and "
             "modules, see above",
         )

@@ -156,10 +156,11 @@ class Source:
         spans = self.find(replace(form, verb="replace", what=form.text))
         if len(spans) != 1:
             return None
-        start, end = spans[0].start, self.line_end(max(spans[0].end - 1, spans[0].start))
+        start, end = spans[0].start, spans[0].end
         if form.verb == "replace":
-            return self.text[:start] + form.what + self.text[spans[0].end :]
-        return self.text[:start] + self.text[end:]
+            return self.text[:start] + form.what + self.text[end:]
+        # The last line goes as well where it is empty.
+        return self.text[:start] + self.text[self.line_end(end) :]
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
         if form.verb == "replace":
@@ -576,19 +577,27 @@ def put(place: Place, text: str | None) -> tuple[str, Placed]:
     return changed, Placed(place, form, lines)
 
 
-def take(place: Place, text: str | None) -> str | None:
-    """The file's text without what was put at the place; None if it is not there."""
+def taken(place: Place, text: str | None) -> dict[str, Form]:
+    """The file's text without what was put at the place: each that it may have been, and by which
+    form. Nothing if it is not there; several if forms have one text.
+    """
+    found: dict[str, Form] = {}
     if text is None:
-        return None
+        return found
     there = source(place.file, text)
     for form in place.forms:
         try:
-            taken = there.take(form)
+            before = there.take(form)
         except PlaceError:
             continue
-        if taken is not None:
-            return taken
-    return None
+        if before is not None:
+            found.setdefault(before, form)
+    return found
+
+
+def take(place: Place, text: str | None) -> str | None:
+    """The file's text without what was put at the place; None if it is not there."""
+    return next(iter(taken(place, text)), None)
 
 
 def _find(place: Place, there: Source) -> list[tuple[Form, list[Span]]]:

@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -27,6 +28,8 @@ SUBMODULE = "160000"
 WRITE_TREE = ("write-tree", "--missing-ok")
 # A commit's headers in the words of git mailinfo.
 HEADERS = "Author: %an%nEmail: %ae%nDate: %aD%nSubject: %s"
+# Of a diff, what changes without a line
+EXTENDED_HEADERS = ("old mode", "new mode", "new file mode", "deleted file mode", "GIT binary")
 IN_PROGRESS = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase or `git am`",
@@ -85,6 +88,8 @@ class Inspection:
     outdated: list[Found]  # of another version of the series
     changed_since: list[str]  # patches whose lines later commits changed
     missing: list[str]  # what HEAD lacks of patches that a commit claims to be
+    # Commits that hold more than their patch, and some of that: somebody amended them.
+    amended: dict[str, str]
 
     @property
     def summary(self) -> str:
@@ -190,9 +195,9 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
             )
         if kind.series:
             project = replace(project, series=f"{project.name}/{kind.series}")
-    notes = (f"Android {kind.name}",) if kind else ()
+    notes: tuple[str, ...] = (f"Android {kind.name}",) if kind else ()
     try:
-        series = _place(steps, read, there, tests)
+        series, guesses = _place(steps, read, there, tests)
     except described.RefusedError as error:
         return replace(project, refusals=tuple(error.refusals))
     touched = sorted(project.prefix + path for path in series.before)
@@ -206,20 +211,26 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
     for name, text in described.patches(series, project.prefix, executable).items():
         (into / name).write_bytes(text.encode(errors="surrogateescape"))
     made = tuple(into / f"{step.name}.patch" for step, _ in series.steps)
-    return replace(project, patches=made, notes=(*notes, *described.notes_of(series)))
+    notes += described.notes_of(series)
+    notes += tuple(f"guessed: {text}" for texts in guesses.values() for text in texts)
+    return replace(project, patches=made, notes=notes, guesses=guesses)
 
 
-def _place(steps: list[described.Step], read: Reader, there: bool, tests: bool) -> described.Series:
-    """The series for a tree, or for what the tree would be without it; what upstream has of its
-    lines stays, where it can.
+def _place(
+    steps: list[described.Step], read: Reader, there: bool, tests: bool
+) -> tuple[described.Series, dict[str, list[str]]]:
+    """The series for a tree, or for what the tree would be without it, and what of that is a guess;
+    what upstream has of its lines stays, where it can.
     """
-    pristine = described.without(steps, read)
+    pristine, guesses = described.without(steps, read)
     try:
-        return described.place(steps, pristine if there else read, with_tests=tests)
+        if there:
+            return described.place(steps, pristine, with_tests=tests), guesses
+        return described.place(steps, read, with_tests=tests), {}
     except described.RefusedError as refused:
         if not there:
             with suppress(described.RefusedError):
-                return described.place(steps, pristine, with_tests=tests)
+                return described.place(steps, pristine, with_tests=tests), guesses
         raise refused from None
 
 
@@ -298,25 +309,52 @@ def inspect(project: Project, repository: Repository) -> Inspection:
     by_name = {patch.name: patch for patch in patches}
     commits: list[Found] = []
     outdated: list[Found] = []
+    states = dict.fromkeys(by_name, State.ABSENT)
+    inspection = Inspection(
+        head, patches, states, commits, outdated, changed_since=[], missing=[], amended={}
+    )
     for found in _own_commits(project, repository, patches):
         patch = by_name.get(found.name)
-        commits.append(found)
-        if patch is None or patch.id != found.shipped_id:
-            outdated.append(found)
-    states = dict.fromkeys(by_name, State.ABSENT)
-    inspection = Inspection(head, patches, states, commits, outdated, changed_since=[], missing=[])
-    for found in commits:
-        if found in outdated:
-            continue
         actual = commit_id(repository, found.commit)
-        inspection.states[found.name] = {
+        if patch is not None and actual == patch.id:
+            # It claims another one where a rebase gave it other lines around it.
+            found = replace(found, shipped_id=actual)
+        commits.append(found)
+        state = {
             found.shipped_id: State.APPLIED,
             found.merged_id: State.MERGED,
         }.get(actual, State.EDITED)
+        if patch is None or patch.id != found.shipped_id:
+            outdated.append(found)
+        else:
+            states[found.name] = state
+        if state is State.EDITED and (own := _own_lines(repository, found.commit, patch)):
+            inspection.amended[found.commit] = own
     if not outdated:
         _look_at_content(inspection, repository)
         _look_for_lines(inspection, repository)
     return inspection
+
+
+def _own_lines(repository: Repository, commit: str, patch: Patch | None) -> str:
+    """What a commit changes and its patch does not: the first such line, with its file."""
+    changes = Counter(_changes(_diff(repository, commit)))
+    if patch is not None:
+        changes -= Counter(_changes(patch.path.read_bytes()))
+    return next((f"{name}: `{line.strip()}`" for name, line in changes), "")
+
+
+def _changes(diff: bytes) -> Iterator[tuple[str, str]]:
+    """The lines that a diff adds and removes, and modes that it changes, with their files."""
+    name = ""
+    head = False
+    for line in described.decoded(diff).split("\n"):
+        if line.startswith("diff --git "):
+            name, head = line.rpartition(" b/")[2], True
+        elif line.startswith("@@ ") and name:
+            head = False
+        elif line.startswith(EXTENDED_HEADERS if head else ("+", "-")) and name:
+            yield name, line
 
 
 def _look_for_lines(inspection: Inspection, repository: Repository) -> None:
@@ -381,7 +419,8 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
             continue
         head, author, message = entry.split("\n", 2)
         commit, *parents = head.split()
-        if commit in reverted:
+        # The first of a short history brings all that was there, whatever its message says.
+        if commit in reverted or not parents:
             continue
         reverted.update(re.findall(r"^Drwa-Revert: (\S+)$", message, re.MULTILINE))
         reverted.update(re.findall(r"This reverts commit ([0-9a-f]{40})", message))
@@ -496,7 +535,9 @@ def plan_apply(project: Project, repository: Repository) -> Change:
 
 
 def plan_revert(project: Project, repository: Repository) -> Change:
-    """Back to the commit before the series, or commits that take it back where others follow."""
+    """Back to the commit before the series, or commits that take it back where others follow, or
+    where somebody amended one.
+    """
     refuse_unclean(repository)
     inspection = inspect(project, repository)
     tip = inspection.head
@@ -510,20 +551,61 @@ def plan_revert(project: Project, repository: Repository) -> Change:
         if inspection.states.get(patch.name) is State.BY_HAND
     ]
     with repository.scratch() as scratch:
-        if not left and not by_hand:
+        if not left and not by_hand and not inspection.amended:
             return _change(project, repository, scratch, inspection.head, tip, [])
         tip = inspection.head
         scratch.git("read-tree", tip)
         for found in inspection.commits:
             shown = scratch.line("show", "--no-patch", f"--format={HEADERS}", found.commit)
-            headers = _headers(shown)
-            tip = _take_back(scratch, tip, found.name, _diff(scratch, found.commit), headers)
+            diff = _diff(scratch, found.commit)
+            if found.commit in inspection.amended:
+                diff = _without_own_lines(project, scratch, inspection, found)
+            tip = _take_back(scratch, tip, found.name, diff, _headers(shown))
         for patch in by_hand:
+            _refuse_guessed(project, patch)
             _refuse_foreign(repository, scratch, patch)
             text = patch.path.read_bytes()
             tip = _take_back(scratch, tip, patch.name, text, _mail(scratch, text)[0])
-        notes = ["other commits follow the series: added commits that take it back"]
+        notes = [
+            f"{commit[:12]} was amended with {text}: what is not DRWA's stays"
+            for commit, text in inspection.amended.items()
+        ]
+        if left or by_hand:
+            notes.append("other commits follow the series: added commits that take it back")
         return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def _without_own_lines(
+    project: Project, scratch: Repository, inspection: Inspection, found: Found
+) -> bytes:
+    """The patch that an amended commit holds; ConflictError if it cannot be told from the rest."""
+    patch = next((each for each in inspection.patches if each.name == found.name), None)
+    if patch is not None and found not in inspection.outdated:
+        _refuse_guessed(project, patch)
+        text = patch.path.read_bytes()
+        before = scratch.line(*WRITE_TREE)
+        with suppress(GitError):
+            _apply(scratch, text, "--reverse")
+            scratch.git("read-tree", before)
+            return text
+    commit, own = found.commit[:12], inspection.amended[found.commit]
+    how = "run the DRWA that applied it, or " if found in inspection.outdated else ""
+    raise ConflictError(
+        f"{project.folder}: {found.name}: commit {commit} was amended, and may hold lines of "
+        f"yours: {own}: {how}part them, git rebase --interactive {commit}~; or take back all of "
+        f"it, yours too, git revert {commit}; then run this again"
+    )
+
+
+def _refuse_guessed(project: Project, patch: Patch) -> None:
+    """ConflictError where nothing tells what the tree had in place of a patch's lines."""
+    if guesses := project.guesses.get(patch.short):
+        description = project.described[0] / patch.short / "places.toml"
+        raise ConflictError(
+            f"{project.folder}: {patch.short} came with all that its history has, so what was "
+            f"there before cannot be told: {'; '.join(guesses)}: get older commits (git fetch "
+            f"--unshallow), or leave only what your tree had in {description}"
+        )
 
 
 def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -> None:
@@ -680,7 +762,9 @@ def _take_back(
 ) -> str:
     """A commit without what `diff` added; the headers are those of the commit that added it."""
     try:
-        _apply(scratch, diff, "--reverse")
+        # What was amended to nothing has nothing to take back.
+        if diff:
+            _apply(scratch, diff, "--reverse")
     except GitError as error:
         where = "; ".join(_failed(error.said)) or error.said.splitlines()[0]
         raise ConflictError(

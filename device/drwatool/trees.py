@@ -4,7 +4,7 @@
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ INETD_VERSIONS = {13: "14", 14: "14", 15: "15", 17: "16"}
 BEFORE = "13 or older"
 NEWER = "newer than all known"
 OLDEST_KERNEL = (5, 4)
-TOO_OLD = "the series needs Linux 5.4 or newer; --aosp works without --kernel"
+# For host A's programs, which need no patch to the kernel: see kernel/bpf/android/drwa.c.
+OLDEST_FOR_PROGRAMS = (4, 14)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Project:
     notes: tuple[str, ...] = ()  # where the series went, and what was left out
     refusals: tuple[str, ...] = ()  # the places that the tree lacks
     untried: bool = False  # the rest goes without it where it has no place
+    # By the patch's name, what a tree that has the series may have had in its place
+    guesses: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def described(self) -> tuple[Path, Path]:
@@ -123,12 +126,14 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
     if kernel is not None:
         kernel = kernel_root(kernel)
         line = detect_kernel(kernel)
-        if _version(line.name) >= OLDEST_KERNEL:
+        if version_of(line.name) >= OLDEST_KERNEL:
             top = _git_top(kernel)
             prefix = "" if kernel == top else f"{kernel.relative_to(top)}/"
             projects.append(Project(KERNEL_PROJECT, top, KERNEL_PROJECT, prefix=prefix))
         elif not projects:
-            raise UnsupportedError(f"{kernel} is Linux {line.name} ({line.why}): {TOO_OLD}")
+            raise UnsupportedError(
+                f"{kernel} is Linux {line.name} ({line.why}): {too_old(line.name, host)}"
+            )
     other = nearest if release and nearest and nearest != release.name else ""
     return Trees(release, line, tuple(projects), tuple(missing), tuple(needed), aosp, kernel, other)
 
@@ -150,9 +155,21 @@ def described_in(name: str) -> tuple[Path, Path]:
     return TOP / folder, TOP
 
 
-def _version(name: str) -> tuple[int, int]:
+def version_of(name: str) -> tuple[int, int]:
     major, minor = name.split(".")
     return int(major), int(minor)
+
+
+def too_old(name: str, host: str) -> str:
+    """What a kernel before the first one of the series can have in its place."""
+    if version_of(name) < OLDEST_FOR_PROGRAMS:
+        return "the series needs Linux 5.4 or newer, and programs need 4.14: DRWA cannot run there"
+    if host == "B":
+        return "the series needs Linux 5.4 or newer, and so does host B: see --host A"
+    return (
+        "the series needs Linux 5.4 or newer; from 4.14 on the programs of com.android.tethering, "
+        "built from source, govern without it: name --aosp alone"
+    )
 
 
 def _git_top(folder: Path) -> Path:

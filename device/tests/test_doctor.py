@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What doctor finds in trees that build and boot without DRWA, and on a phone."""
 
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -327,24 +328,138 @@ def test_programs_in_place_of_the_knob() -> None:
     assert "has no tcp_drwa_lambda" in verdicts(attached, "B")[0]
 
 
+ABOUT_KERNEL = re.compile("CONFIG_|the series, which")
+
+
 @pytest.mark.parametrize(
     ("configuration", "verdict", "what"),
     [
         ("# Linux/arm64 4.14.57 Kernel\nCONFIG_NET_CLS_BPF=y\n", "good", "module's programs"),
         ("# Linux/arm64 4.9.7 Kernel\nCONFIG_NET_CLS_BPF=y\n", "BAD", "too old for programs"),
+        ("# Linux/arm64 4.19.7 Kernel\n", "BAD", "lacks CONFIG_NET_CLS_BPF=y"),
         ("# Linux/arm64 6.1.57 Kernel\n", "BAD", "neither CONFIG_TCP_DRWA=y nor"),
         ("CONFIG_TCP_DRWA=y\n", "good", "has CONFIG_TCP_DRWA=y"),
     ],
-    ids=["programs", "old", "neither", "series"],
+    ids=["programs", "old", "no programs", "neither", "series"],
 )
 def test_no_kernel_tree(world: World, configuration: str, verdict: str, what: str) -> None:
     """Host A needs no series for the kernel: its module has programs."""
     name = "out/target/product/phone/obj/KERNEL_OBJ/.config"
     write(world.top / "aosp" / name, configuration)
     done = world.run("doctor", "--aosp", str(world.top / "aosp"), "--json")
-    (found,) = (each for each in done.report["findings"] if "CONFIG_" in each["what"])
+    (found,) = (each for each in done.report["findings"] if ABOUT_KERNEL.search(each["what"]))
     assert found["verdict"] == verdict
     assert what in found["what"]
+    assert "--kernel" not in found["advice"] or "6.1" in configuration
+
+
+SERIES_NEEDS = "the series needs Linux 5.4 or newer"
+
+
+@pytest.mark.parametrize(
+    ("version", "configuration", "options", "verdict", "what", "advice"),
+    [
+        ("4.19", "CONFIG_NET_CLS_BPF=y\n", (), "good", "programs: Linux 4.19 needs no patch", ""),
+        (
+            "5.3",
+            "CONFIG_NET=y\n",
+            (),
+            "BAD",
+            "lacks CONFIG_NET_CLS_BPF=y, which the programs of com.android.tethering need",
+            "set CONFIG_NET_CLS_BPF=y in its configuration: Linux 5.3 cannot have CONFIG_TCP_DRWA",
+        ),
+        (
+            "4.14",
+            "",
+            (),
+            "unknown",
+            "no defconfig has CONFIG_NET_CLS_BPF=y, which the programs of com.android.tethering",
+            "set CONFIG_NET_CLS_BPF=y",
+        ),
+        (
+            "4.19",
+            "CONFIG_NET_CLS_BPF=y\n",
+            ("--host", "B"),
+            "BAD",
+            "too old for the series, which needs 5.4, and host B has no programs",
+            "build com.android.tethering from source, for host A",
+        ),
+        (
+            "4.9",
+            "CONFIG_NET_CLS_BPF=y\n",
+            (),
+            "BAD",
+            "Linux 4.9 is too old for programs, which need 4.14, and for the series, which",
+            "nothing of DRWA runs there: take Linux 4.14 or newer",
+        ),
+        ("5.4", "CONFIG_NET_CLS_BPF=y\n", (), "BAD", "lacks CONFIG_TCP_DRWA=y", "drwa.config"),
+    ],
+    ids=["programs", "no option", "not configured", "host B", "neither", "series"],
+)
+def test_a_kernel_tree_before_the_series(
+    world: World,
+    version: str,
+    configuration: str,
+    options: tuple[str, ...],
+    verdict: str,
+    what: str,
+    advice: str,
+) -> None:
+    """Programs alone from 4.14 on, the series from 5.4 on; neither asks for what cannot be."""
+    kernel = world.top / KERNEL
+    major, minor = version.split(".")
+    write(kernel / "Makefile", f"VERSION = {major}\nPATCHLEVEL = {minor}\nSUBLEVEL = 3\n")
+    commit(kernel, version)
+    (kernel / ".config").unlink()
+    if configuration:
+        write(kernel / ".config", configuration)
+    done = world.drwa("doctor", "--json", *options)
+    (found,) = (each for each in done.report["findings"] if ABOUT_KERNEL.search(each["what"]))
+    assert found["verdict"] == verdict
+    assert what in found["what"]
+    assert advice in found["advice"]
+
+
+def test_a_defconfig_for_the_programs(world: World) -> None:
+    kernel = world.top / KERNEL
+    write(kernel / "Makefile", "VERSION = 4\nPATCHLEVEL = 19\nSUBLEVEL = 3\n")
+    write(kernel / "arch/arm64/configs/phone_defconfig", "CONFIG_NET_CLS_BPF=y\n")
+    (kernel / ".config").unlink()
+    assert "phone_defconfig has CONFIG_NET_CLS_BPF=y, for the module" in world.drwa("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("version", "host", "words"),
+    [
+        ("4.19", "A", "from 4.14 on the programs of com.android.tethering, built from source, go"),
+        ("4.19", "B", "and so does host B: see --host A"),
+        ("4.9", "A", "and programs need 4.14: DRWA cannot run there"),
+    ],
+)
+def test_such_a_kernel_alone(world: World, version: str, host: str, words: str) -> None:
+    major, minor = version.split(".")
+    kernel = world.top / KERNEL
+    write(kernel / "Makefile", f"VERSION = {major}\nPATCHLEVEL = {minor}\nSUBLEVEL = 3\n")
+    done = world.run("doctor", "--kernel", str(kernel), "--host", host)
+    assert done.code == 77
+    assert SERIES_NEEDS in done.err
+    assert words in done.err
+
+
+@pytest.mark.parametrize(
+    ("kernel", "host", "what", "advice"),
+    [
+        ("4.9.2", "A", "too old for programs", "nothing of DRWA runs there"),
+        ("4.9.2", "B", "too old for programs", "nothing of DRWA runs there"),
+        ("4.19.2", "B", "too old for host B", "or host A, with com.android.tethering from source"),
+        ("5.10.2", "B", "has no tcp_drwa_lambda", "it is not the patched one"),
+    ],
+)
+def test_a_phone_before_the_series(kernel: str, host: str, what: str, advice: str) -> None:
+    found = next(doctor.phone(f"kernel={kernel}\n", host))
+    assert found.verdict == doctor.BAD
+    assert what in found.what
+    assert advice in found.advice
 
 
 def test_no_kernel_at_all(world: World) -> None:

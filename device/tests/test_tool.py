@@ -332,6 +332,13 @@ def test_patches_of_some_projects(world: World, tmp_path: Path) -> None:
     assert "--project system_netd: there are packages_modules_Connectivity, frame" in none.err
 
 
+def test_patches_of_an_unknown_line(world: World, tmp_path: Path) -> None:
+    done = world.run("patches", "--line", "6.13", "-o", str(tmp_path / "made"))
+    assert done.code == 2
+    assert "--line 6.13: there are 6.12, 6.1" in done.err
+    assert not (tmp_path / "made").exists()
+
+
 def test_a_kernel_in_a_folder_of_its_git_tree(world: World) -> None:
     """As vendors publish theirs, beside other folders."""
     kernel = world.top / KERNEL
@@ -548,19 +555,102 @@ def test_revert_leaves_what_was_there_before(world: World) -> None:
     assert world.snapshot() == before
 
 
-def test_revert_of_links_and_removed_files(world: World) -> None:
-    """A commit of the series that somebody amended."""
-    before = world.snapshot()
+def amend(folder: Path) -> str:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--amend", "--no-edit")
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_revert_takes_no_line_that_was_amended_in(world: World, follows: bool) -> None:
+    """Links and removed files among them."""
+    module = str(world.top / MODULE)
+    before = world.snapshot()[module]
     assert world.drwa("apply").code == 0
-    base = world.top / BASE
+    base, kernel = world.top / BASE, world.top / KERNEL
     (base / OLD).unlink()
     (base / LINK).unlink()
     (base / LINK).symlink_to("Drwa.java")
-    git(base, "add", "--all")
-    git(base, "commit", "--quiet", "--amend", "--no-edit")
+    replace_line(base / CARRIER, 3, "    mine(3);\n")
+    amended = amend(base)
+    write(kernel / "mine.c", "mine\n")
+    amend(kernel)
+    if follows:
+        for folder in base, kernel:
+            write(folder / "notes.txt", "mine\n")
+            commit(folder, "Notes")
     assert "the commit was edited since" in world.drwa("status").out
-    assert world.drwa("revert").code == 0
+    reverted = world.drwa("revert")
+    assert reverted.code == 0, reverted.err
+    assert f"{amended[:12]} was amended with {CARRIER}: `-" in reverted.out
+    assert ("other commits follow" in reverted.out) == follows
+    assert states(world) == ["none", "none", "none"]
+    assert "DRWA" not in (base / CARRIER).read_text()
+    assert "    mine(3);\n" in (base / CARRIER).read_text()
+    assert not (base / OLD).exists()
+    assert (base / LINK).readlink() == Path("Drwa.java")
+    assert (kernel / "mine.c").read_text() == "mine\n"
+    assert "drwa" not in (kernel / TCP).read_text()
+    assert world.snapshot()[module] == before
+    assert world.drwa("apply").code == 0
+    assert states(world) == ["fully", "fully", "fully"]
+
+
+@pytest.mark.parametrize("version", ["this", "another"])
+def test_revert_refuses_what_it_cannot_part(world: World, version: str) -> None:
+    """A line of DRWA's became another one, or what was amended is of another version."""
+    clean = world.snapshot()
+    assert world.drwa("apply").code == 0
+    module = world.top / MODULE
+    if version == "this":
+        text = (module / SERVICE).read_text()
+        write(module / SERVICE, text.replace("dumpDrwa();", "dumpDrwa(mine);"))
+    else:
+        replace_line(module / SERVICE, 5, "    mine(5);\n")
+        places = world.series(CALLS)
+        write(places, places.read_text().replace("tellDrwa", "askDrwa"))
+    amended = amend(module)
+    before = world.snapshot()
+    refused = world.drwa("revert")
+    assert refused.code == 1
+    name = "packages_modules_Connectivity/15/0002-calls"
+    assert f"{name}: commit {amended[:12]} was amended, and may hold lines of" in refused.err
+    assert f"git rebase --interactive {amended[:12]}~; or take back all of it" in refused.err
+    assert ("the DRWA that applied it" in refused.err) == (version == "another")
     assert world.snapshot() == before
+    # As it says
+    git(module, "revert", "--no-edit", amended[:12])
+    assert world.drwa("revert").code == 0
+    assert states(world) == ["none", "none", "none"]
+    assert git(module, "diff", clean[str(module)]["refs"].split()[0], "HEAD") == ""
+
+
+def test_a_rebase_amends_nothing(world: World) -> None:
+    """The lines around a patch are new, and its own are all that its commit has."""
+    module = world.top / MODULE
+    assert world.drwa("apply").code == 0
+    git(module, "checkout", "--quiet", "-b", "next", "HEAD~2")
+    replace_line(module / SERVICE, 18, "    reconnect(18);\n")
+    base = commit(module, "Upstream")
+    git(module, "rebase", "--quiet", "next", "main")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert git(module, "rev-parse", "HEAD").strip() == base
+
+
+def test_what_was_amended_to_nothing(world: World) -> None:
+    """And another commit follows."""
+    kernel = world.top / KERNEL
+    source = (kernel / TCP).read_text()
+    assert world.drwa("apply").code == 0
+    git(kernel, "checkout", "HEAD~", "--", TCP)
+    git(kernel, "commit", "--quiet", "--amend", "--no-edit", "--allow-empty")
+    write(kernel / "notes.txt", "mine\n")
+    commit(kernel, "Notes")
+    reverted = world.drwa("revert")
+    assert reverted.code == 0, reverted.err
+    assert (kernel / TCP).read_text() == source
+    assert states(world) == ["none", "none", "none"]
 
 
 def test_revert_of_a_squash_takes_nothing_that_was_there_before(world: World) -> None:
@@ -606,6 +696,77 @@ def test_a_squashed_kernel_series_is_known_and_comes_out(world: World) -> None:
     assert world.drwa("apply").out.count("all patches are there already") == 3
     assert world.drwa("revert").code == 0
     assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
+
+
+def one_commit(folder: Path) -> None:
+    shutil.rmtree(folder / ".git")
+    git(folder, "init", "--quiet")
+    commit(folder, "As released")
+
+
+OPTION = """
+[[place]]
+what = "the option"
+file = "Kconfig"
+before = "# all options"
+text = '''
+config DRWA
+
+'''
+"""
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_kernel_with_a_short_history(world: World, depth: int) -> None:
+    """A vendor's drop of a patched kernel, or a clone of so many commits of one."""
+    kernel = world.top / KERNEL
+    places = world.series("kernel/series/0001-law/places.toml")
+    write(places, places.read_text() + OPTION)
+    tree = git(kernel, "rev-parse", "HEAD^{tree}")
+    assert world.drwa("apply").code == 0
+    assert (kernel / "Kconfig").read_text() == "config DRWA\n\n# all options\n"
+    if depth:
+        clone = world.top / "clone"
+        git(world.top, "clone", "--quiet", f"--depth={depth}", kernel.as_uri(), str(clone))
+        shutil.rmtree(kernel)
+        clone.rename(kernel)
+    else:
+        one_commit(kernel)
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("apply").out.count("all patches are there already") == 3
+    reverted = world.drwa("revert")
+    assert reverted.code == 0, reverted.err
+    assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
+
+
+def test_what_cannot_be_told_is_no_guess(world: World) -> None:
+    """Two statements become one, and the history does not tell which it was."""
+    kernel = world.top / KERNEL
+    places = world.series("kernel/series/0002-hooks/places.toml")
+    one = 'replace = "send(40);"'
+    both = 'replace = ["send_once(40);", "send(40);"]'
+    write(places, places.read_text().replace(one, both))
+    before = world.snapshot()
+    source = (kernel / TCP).read_text()
+    assert world.drwa("apply").code == 0
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+    assert world.drwa("apply").code == 0
+    one_commit(kernel)
+    before = world.snapshot()
+    assert states(world) == ["fully", "fully", "fully"]
+    refused = world.drwa("revert")
+    assert refused.code == 1
+    words = f"{TCP}: what is sent: it was `send_once(40);` or `send(40);`: get older commits"
+    assert words in refused.err
+    assert f"or leave only what your tree had in {places}" in refused.err
+    assert world.snapshot() == before
+    made = world.top / "guessed"
+    words = f"guessed: {TCP}: what is sent: it was `send_once(40);` or"
+    assert words in world.drwa("patches", "-o", str(made)).out
+    write(places, places.read_text().replace(both, one))
+    assert world.drwa("revert").code == 0
+    assert (kernel / TCP).read_text() == source
 
 
 @pytest.mark.parametrize("name", [BASE, MODULE])
@@ -1056,6 +1217,8 @@ def test_usage(world: World) -> None:
         ["patches", *world.trees],
         ["apply", "-o", "folder", *world.trees],
         ["patches", "-o", "folder"],
+        ["patches", "--line", "6.12", "-o", "folder", *world.trees],
+        ["apply", "--line", "6.12"],
         ["apply", "--project", "frameworks_base", *world.trees],
     ):
         done = world.run(*words)

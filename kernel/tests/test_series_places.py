@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The series finds its places in Debian's sources, changed as Android's and vendors' trees are."""
 
+import functools
 import itertools
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,15 @@ from drwalab.sources import find_source, read_lines
 KERNEL = Path(__file__).resolve().parents[1]
 sys.path.append(str(KERNEL.parent / "device"))
 
-from drwatool.described import RefusedError, Series, folder_reader, place, read_series  # noqa: E402
+from drwatool.described import (  # noqa: E402
+    RefusedError,
+    Series,
+    folder_reader,
+    place,
+    read_series,
+    without,
+)
+from drwatool.places import put  # noqa: E402
 
 LINE = "6.12"
 STEPS = read_series(KERNEL / "series", KERNEL / "src")
@@ -94,11 +104,11 @@ REFUSALS: dict[str, tuple[Change, str]] = {
 }
 
 
-def read_with(changes: list[Change]) -> Callable[[str], str | None]:
+def read_with(changes: list[Change], line: str = LINE) -> Callable[[str], str | None]:
     """Debian's source, changed; every change has to find something."""
-    found = find_source(read_lines()[LINE])
+    found = find_source(read_lines()[line])
     if found is None:
-        pytest.skip(f"no source of {LINE} is unpacked: kernel/lab/lab kernel build --kernel {LINE}")
+        pytest.skip(f"no source of {line} is unpacked: kernel/lab/lab kernel build --kernel {line}")
     plain = folder_reader(found.path)
 
     def read(path: str) -> str | None:
@@ -131,17 +141,25 @@ def test_each_difference_is_taken(name: str, wanted: set[tuple[str, str]]) -> No
     assert built(place_with(BREAKS[name])) == wanted
 
 
-# Of all that go together, some.
+# All that go together.
 TOGETHER = [
     three
     for three in itertools.combinations(BREAKS, 3)
     if not {"another congestion control", "no BBR"} <= set(three)
-][::20]
+]
 
 
-@pytest.mark.parametrize("names", TOGETHER, ids=" + ".join)
-def test_three_differences_are_taken(names: tuple[str, ...], wanted: set[tuple[str, str]]) -> None:
-    assert built(place_with([change for name in names for change in BREAKS[name]])) == wanted
+def test_three_differences_are_taken(
+    wanted: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that few of the differences change is much the same in most of the trees: each place
+    is looked for once in each text.
+    """
+    monkeypatch.setattr("drwatool.described.put", functools.cache(put))
+    assert len(TOGETHER) == 112
+    for names in TOGETHER:
+        changes = [change for name in names for change in BREAKS[name]]
+        assert built(place_with(changes)) == wanted, " + ".join(names)
 
 
 @pytest.mark.parametrize("name", REFUSALS)
@@ -159,6 +177,53 @@ def test_the_hook_is_where_it_has_to_be() -> None:
     assert "ANDROID_KABI_RESERVE(1);\n#ifdef CONFIG_TCP_DRWA\n\tstruct drwa drwa;" in now[TCP_H]
     offered = "u32 new_win = tcp_drwa_offer(sk, __tcp_select_window(sk));\n\n\ttrace_hook("
     assert offered in now[OUTPUT]
+
+
+def files_of(series: Series) -> dict[str, str]:
+    """What the series changes, as it is with all of it."""
+    return {path: text for _, files in series.steps for path, text in files.items()}
+
+
+@pytest.mark.parametrize("line", read_lines())
+def test_taken_out_and_put_in_again(line: str) -> None:
+    """As in a tree whose history is one commit: what it was is made of what it is."""
+    pristine = read_with([], line)
+    there = files_of(place(STEPS, pristine))
+    before, _ = without(STEPS, lambda path: there.get(path, pristine(path)))
+    assert files_of(place(STEPS, before)) == there
+    if line == LINE:
+        assert [path for path in there if before(path) != pristine(path)] == []
+
+
+@pytest.mark.parametrize("name", ["5.4's plain reads", "a vendor's lines beside the places"])
+def test_a_guess_at_what_was_there_is_told(name: str) -> None:
+    """Several statements become one, which does not tell what it was."""
+    pristine = read_with(BREAKS[name])
+    there = files_of(place(STEPS, pristine))
+    before, guesses = without(STEPS, lambda path: there.get(path, pristine(path)))
+    assert list(guesses) == ["0006-hooks"]
+    assert [text.split(": ")[1] for text in guesses["0006-hooks"]] == [
+        "how far a window may grow",
+        "how far a buffer under pressure may grow",
+        "how far a buffer may grow",
+        "the window scale at the SYN",
+    ]
+    assert all(f"`{READ_ONCE[10:-1]}`" in text for text in guesses["0006-hooks"][2:])
+    # The first form is right in one of the trees, and nothing tells which one it is.
+    assert (before(INPUT) == pristine(INPUT)) == (name != "5.4's plain reads")
+
+
+def test_the_patches_of_a_line(tmp_path: Path) -> None:
+    """In place of a tree's, as kernel/mkseries makes them."""
+    line = "7.3"
+    read_with([], line)
+    made = tmp_path / "made"
+    command = [str(KERNEL.parent / "device/drwa"), "patches", "--line", line, "-o", str(made)]
+    done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(f"{made}/kernel: 8 patches, for linux-source-{line} ")
+    written = {path.name: path.read_bytes() for path in (made / "kernel").iterdir()}
+    reference = KERNEL / "patches" / line
+    assert written == {path.name: path.read_bytes() for path in reference.iterdir()}
 
 
 @pytest.mark.parametrize("gone", [".gitignore", "config", "Makefile"])

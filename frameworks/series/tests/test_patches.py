@@ -43,6 +43,18 @@ def test_descriptions_are_in_order(project: str) -> None:
         assert not re.search(r"[ \t]$", text_of(step), re.MULTILINE), step.name
 
 
+def test_the_carrier_keys_are_counted() -> None:
+    """By the patch's message, and by the pages that tell what it adds."""
+    (step,) = steps_of("frameworks_base")
+    keys = set(re.findall(r"String (KEY_DRWA_\w+)", text_of(step)))
+    count = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")[len(keys)]
+    assert f"has {count} settings per carrier" in step.message
+    page = (trees.TOP / "device/doc/gms-oem.md").read_text()
+    assert f"adds {count} carrier keys" in page
+    page = (FRAMEWORKS / "series/README.md").read_text()
+    assert f"the {count} carrier-config keys" in page
+
+
 @pytest.mark.parametrize("project", PROJECTS)
 def test_a_file_is_of_one_patch(project: str) -> None:
     files = [path for step in steps_of(project) for path in step.files]
