@@ -142,10 +142,28 @@ MECHANISMS: dict[str, Edits] = {
         ("	if (READ_ONCE(l->others) > DRWA_NOBODY_PART)\n", "	if (d->rival)\n"),
     ),
     "counts that are too old": (
-        ("	if (elapsed_us / 2 > max(", "	if (0 && elapsed_us / 2 > max("),
+        ("bool late = elapsed_us / 2 > max(", "bool late = 0 && elapsed_us / 2 > max("),
     ),
     "a rival outlives a pause": (
-        ("		part = READ_ONCE(l->others) / 2;", "		part = 0;"),
+        ("		part = min(part, READ_ONCE(l->others) / 2);", "		part = 0;"),
+    ),
+    "unless it was gone": (
+        (
+            "		part = min(part, READ_ONCE(l->others) / 2);",
+            "		part = READ_ONCE(l->others) / 2;",
+        ),
+    ),
+    "who paused is alone": (
+        (
+            "	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART || READ_ONCE(l->late);",
+            "	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART;",
+        ),
+    ),
+    "no clock, no rounds with pauses": (
+        (
+            "	if (!d->clock && r->silent_us == DRWA_SILENCE_MAX_US &&",
+            "	if (0 && r->silent_us == DRWA_SILENCE_MAX_US &&",
+        ),
     ),
     "mistrust": (("	if (d->clock && (q > ", "	if (0 && (q > "),),
     "the RTT for a clock": (

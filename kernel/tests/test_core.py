@@ -258,6 +258,17 @@ def test_a_quarter_that_is_nobodys_is_a_rivals(part: float, rivals: bool) -> Non
     assert not rivals or law.wnd >= 4 * 20_000
 
 
+def test_a_rate_that_no_link_had_widens_little() -> None:
+    """A burst of a hundred rounds at once, as after an outage; then dev is two rates at most."""
+    law = Law(DELAY, 125)
+    rounds_of(law, 50_000, 7, 60_000, 3)
+    rounds_of(law, 70_000, 20_007, 60_000, 3)
+    assert law.phase == HOLD
+    rounds_of(law, 50_000, 7, 6_000_000)
+    rate_wnd = 60_000 * 62.5 / 70
+    assert rounds_of(law, 70_000, 20_007, 60_000) < (1 + 1.25 * 2) * rate_wnd + 2 * MSS
+
+
 @pytest.mark.parametrize("drained", [False, True])
 def test_a_lost_rate_brings_drain_within_a_second(drained: bool) -> None:
     """Also where the round that lost it still met the old path, and where a DRAIN just ended."""

@@ -398,6 +398,76 @@ def test_a_rival_is_one_after_a_pause_too(
     assert goodput_mbps(1.25) > 0.95 * goodput_mbps(None)
 
 
+def test_a_rival_that_left_in_a_pause_is_none() -> None:
+    """And leaves no queue to the objects that come after it."""
+
+    def p95_s(lambda_: float | None) -> float:
+        rival = Flow(0.05, None, start_s=4, stop_s=12)
+        runs = [
+            model.run(
+                Link(10, buffer_bytes=3_000_000),
+                [Flow(0.05, lambda_, start_s=s, size_bytes=2_500_000, think_s=3), rival],
+                45,
+            )
+            for s in np.arange(0, 3.1, 0.31)
+        ]
+        return float(np.mean([run.p95_s(20) for run in runs]))
+
+    assert p95_s(1.25) < 0.15 * p95_s(None)
+
+
+def test_who_paused_is_alone_on_a_radio_of_bursts() -> None:
+    """Whatever nobody governed before: the radio's silences are its own."""
+    link = Link(
+        opportunities_ms=np.array(
+            burstlink.opportunities("bursts:1/5ms-15ms/30ms-60ms/20mbit", 40), np.uint32
+        ),
+        buffer_bytes=6_000_000,
+    )
+
+    def fetch_s(lambda_: float | None) -> float:
+        before = [Flow(0.02, lambda_, start_s=2, stop_s=19.9)]
+        before.append(Flow(0.02, None, start_s=5, stop_s=20))
+        runs = [
+            model.run(link, [*before, Flow(0.02, lambda_, start_s=s, size_bytes=300_000)], 40)
+            for s in np.arange(22.5, 24.6, 0.31)
+        ]
+        return float(np.mean([run.fetch_s[2] for run in runs]))
+
+    assert fetch_s(1.25) < 1.04 * fetch_s(None)
+
+
+@pytest.mark.parametrize(
+    ("mbps", "base_s", "size_bytes", "think_s"),
+    [
+        (50, 0.03, 25_000, 1),
+        (20, 0.05, 400_000, 3),
+        (50, 0.1, 2_000_000, 3),
+        (20, 0.6, 4_000_000, 2),
+    ],
+)
+def test_objects_after_pauses_without_timestamps(
+    mbps: float, base_s: float, size_bytes: int, think_s: float
+) -> None:
+    """The pause is in the RTT, and no queue."""
+
+    def fetch_s(lambda_: float | None) -> float:
+        runs = [
+            model.run(
+                Link(mbps),
+                [Flow(base_s, lambda_, s, size_bytes=size_bytes, think_s=think_s, blind=True)],
+                30,
+            )
+            for s in np.arange(0, 1.8, 0.31)
+        ]
+        bytes_each = [float(run.goodput_mbps[0]) * 30e6 / 8 for run in runs]
+        return float(
+            np.mean([run.fetches_s[0] / b for run, b in zip(runs, bytes_each, strict=True)])
+        )
+
+    assert fetch_s(1.25) < 1.05 * fetch_s(None)
+
+
 @pytest.mark.parametrize("mbps", [3, 5])
 def test_traffic_below_the_links_rate_is_no_rival(mbps: float) -> None:
     """Paced as a call is: a third or half of the link, and no queue of its own."""

@@ -116,6 +116,7 @@ static_assert(sizeof(struct drwa) <= 56);
  * @governed:	bytes of these connections since
  * @others:	the part of all that was not theirs then, in 255ths
  * @upload:	more than ACKs and requests went up then
+ * @late:	nobody had counted for long before, so @others tells only what may go on
  *
  * Written without a lock. A lost update costs a round, one of @governed a segment.
  */
@@ -134,6 +135,7 @@ struct drwa_link {
 	u32	governed;
 	u8	others;
 	u8	upload;
+	u8	late;
 };
 
 static inline u64 drwa_times_lambda(const struct drwa *d, u32 x)

@@ -41,7 +41,8 @@
  *
  * Without timestamps the RTT stands in for the OWD. Such a connection has no cap while
  * the phone sends more than 1/64 of what it receives, for that queue is in the RTT,
- * too; then it is in START. Timestamps that are no clock of milliseconds, or of
+ * too; then it is in START. A pause is in the RTT as well, so a round with one, and a
+ * silence of 131 ms in it, tells it nothing. Timestamps that are no clock of milliseconds, or of
  * microseconds, show when q exceeds the RTT, or the delay falls by more than the last
  * RTT: START again, by the RTT.
  *
@@ -91,7 +92,7 @@
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
  * when others bring less than 1/16. A count that is two such times late has our pause in
- * it, and halves what others brought before.
+ * it: of what others brought before it leaves half at most, for rivals alone.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
@@ -569,8 +570,14 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 		d->wnd = 0;
 		return;
 	}
-	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART;
+	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART || READ_ONCE(l->late);
 	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
+	/* Without a clock, the RTT has the sender's pause in it, as if that were queue. */
+	if (!d->clock && r->silent_us == DRWA_SILENCE_MAX_US &&
+	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2)) {
+		WRITE_ONCE(l->longest_us, 0);
+		return;
+	}
 	delay_look(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
@@ -639,16 +646,16 @@ void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 	u32 governed = READ_ONCE(l->governed), came = all - READ_ONCE(l->all);
 	/* Another interface's count may have come in its place. */
 	u32 others = came > U32_MAX / 2 || governed >= came ? 0 : came - governed;
-	u8 part;
+	bool late = elapsed_us / 2 > max(DRWA_SECOND_US, 4 * rtt_us);
+	u8 part = others ? div_u64((u64)others * U8_MAX, came) : 0;
 
-	/* Nobody counted for twice the time, so a pause of ours is in it: that tells little of
-	 * now, and a rival may still be there.
+	/* Nobody counted for twice the time, so a pause of ours is in it: what came then tells
+	 * little of now, but a rival that was there before, and went on, may still be there.
 	 */
-	if (elapsed_us / 2 > max(DRWA_SECOND_US, 4 * rtt_us))
-		part = READ_ONCE(l->others) / 2;
-	else
-		part = others ? div_u64((u64)others * U8_MAX, came) : 0;
+	if (late)
+		part = min(part, READ_ONCE(l->others) / 2);
 	WRITE_ONCE(l->others, part);
+	WRITE_ONCE(l->late, late);
 	WRITE_ONCE(l->counted_us, now_us);
 	WRITE_ONCE(l->all, all);
 	WRITE_ONCE(l->upload, sent - READ_ONCE(l->sent) > came >> DRWA_UPLOAD_SHIFT);
