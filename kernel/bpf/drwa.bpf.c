@@ -220,7 +220,7 @@ static u32 load32(const u8 *bytes)
 /* Options from @at to @end */
 static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
 {
-	u64 kind, ts_at = 0, mss_at = 0, scale_at = 0, is_signed = 0, mptcp = 0;
+	u64 kind, kinds = 0, ts_at = 0, mss_at = 0, scale_at = 0;
 	u8 option[2], value[8];
 	int i;
 
@@ -238,8 +238,8 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 			       ts_at);
 		mss_at = choose(same(kind, TCPOPT_MSS), at + 2, mss_at);
 		scale_at = choose(same(kind, TCPOPT_WINDOW), at + 2, scale_at);
-		is_signed |= same(kind, TCPOPT_MD5SIG) | same(kind, TCPOPT_AO);
-		mptcp |= same(kind, TCPOPT_MPTCP);
+		/* None above 63 that is assigned has the low bits of those that are asked for. */
+		kinds |= 1ULL << (kind & 63);
 		at += choose(same(kind, TCPOPT_NOP), 1, option[1]);
 	}
 	if (ts_at && !bpf_skb_load_bytes(skb, ts_at, value, sizeof(value))) {
@@ -253,9 +253,9 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 		s->scales = 1;
 		s->scale = min(value[0], DRWA_SCALE_MAX);
 	}
-	if (is_signed)
+	if (kinds & (1ULL << TCPOPT_MD5SIG | 1ULL << TCPOPT_AO))
 		s->aside = DRWA_SIGNED;
-	else if (mptcp)
+	else if (kinds & 1ULL << TCPOPT_MPTCP)
 		s->aside = DRWA_MPTCP;
 	else if (at + 1 < end)
 		s->aside = DRWA_UNREAD;
@@ -312,6 +312,9 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 
 	__builtin_memset(s, 0, sizeof(*s));
 	bytes = parse_ip(skb, l2, s, out);
+	/* Of what comes, UDP wants it as well. */
+	if (!out || s->protocol == IPPROTO_TCP)
+		s->now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
 	if (s->protocol != IPPROTO_TCP)
 		return false;
 	if (bpf_skb_load_bytes(skb, s->at, &s->tcp, sizeof(s->tcp))) {
@@ -325,7 +328,6 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
 	s->len = bytes - header;
 	if (header < TCP_BYTES || (s32)s->len < 0 || s->at + bytes > skb->len)
 		return false;
-	s->now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
 	if (!(s->tcp.flags & TCPHDR_SYN) && header >= sizeof(s->tcp) && s->tcp.ts_head == TS_HEAD) {
 		s->ts = 1;
 		s->tsval = bpf_ntohl(s->tcp.ts_val);
@@ -354,7 +356,7 @@ static u32 beyond_headers(u32 bytes)
 
 static u32 bin(u32 us)
 {
-	return min(fls(us >> DRWA_BIN_SHIFT), DRWA_BINS - 1);
+	return fls(min(us >> DRWA_BIN_SHIFT, (1U << (DRWA_BINS - 1)) - 1));
 }
 
 static void count_round(struct drwa_counts *counts, const struct drwa *d, bool sampled)
@@ -518,12 +520,19 @@ static void align(struct drwa_flow *f)
 	f->d.wnd = (f->d.wnd + unit - 1) & -unit;
 }
 
+/* No flow has another one, and the paper's need not be among the instructions. */
+static void assume_law(const struct drwa_flow *f)
+{
+	__builtin_assume(f->d.law == DRWA_LAW_DELAY);
+}
+
 /* A sender that stops sending timestamps is a new one. */
 static void take_sample(struct drwa_flow *f, const struct segment *s, u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
 	if (f->d.rtt_us && (s->ts || !f->d.clock)) {
+		assume_law(f);
 		drwa_sample(&f->d, rtt_us, owd_us);
 		return;
 	}
@@ -568,6 +577,7 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 	if (!f->d.lambda)
 		count(&counts->flows, 1);
 	f->d.lambda = dev->lambda;
+	assume_law(f);
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
 	if (dev->aqm)
 		keep_share(f, queue, s->now_us);
@@ -701,6 +711,7 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 	if (f->d.rtt_us)
 		drwa_credit(&queue->link, s->len);
 	hear(queue, s->now_us);
+	assume_law(f);
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);
 }
@@ -808,7 +819,7 @@ static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us
 static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa_dev *dev,
 		     struct drwa_queue *queue, struct drwa_counts *counts, u32 bytes)
 {
-	u32 now_us = bpf_ktime_get_ns() / NSEC_PER_USEC, delay_us, target_us;
+	u32 now_us = s->now_us, delay_us, target_us;
 	struct drwa_udp *u;
 	u16 ports[2];
 
