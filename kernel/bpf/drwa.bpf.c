@@ -551,12 +551,6 @@ static void count_link(struct drwa_queue *queue, u32 now_us, u32 rtt_us)
 	drwa_count(&queue->link, now_us, rtt_us, queue->came, queue->sent);
 }
 
-/* Is it less than @old_us ago? Another CPU's clock may have been ahead. */
-static bool is_fresh(u32 now_us, u32 stamp_us, u32 old_us)
-{
-	return now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US;
-}
-
 /* The law yields to a queue that is not its own. While a flow of UDP brings more than half
  * of all, the window lasts for the queue that CoDel leaves it.
  */

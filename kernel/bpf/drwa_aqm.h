@@ -85,19 +85,16 @@ static u32 aqm_next(struct drwa_udp *u, u32 from_us, u32 interval_us)
 	return from_us + ((u64)interval_us * u->inverse_sqrt >> 16);
 }
 
-/* Was nothing judged for @pause_us after @due_us, when a packet would have been dropped?
- *
- * That is never more than half a second ahead.
- */
-static bool aqm_paused(u32 now_us, u32 due_us, u32 pause_us)
+/* Is it less than @old_us ago? Another CPU's clock may have been ahead, and what is due is. */
+static bool is_fresh(u32 now_us, u32 stamp_us, u32 old_us)
 {
-	return now_us - due_us + DRWA_SECOND_US / 2 > DRWA_SECOND_US / 2 + pause_us;
+	return now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US;
 }
 
 /* Should a packet be dropped, with a queue of @q_us?
  *
- * A row ends when the queue is empty (RFC 8289, 5.6): so the flow's was if nothing came for as
- * long as this packet waited.
+ * A row ends when the queue is empty (RFC 8289, 5.6): so the flow's was if, after a drop was due,
+ * nothing was judged for as long as this packet waited.
  */
 static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 {
@@ -110,9 +107,8 @@ static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 		u->dropping = 0;
 		return false;
 	}
-	if (u->above_us &&
-	    aqm_paused(now_us, u->dropping ? u->next_us : u->above_us,
-		       max(interval_us, q_us))) {
+	if (u->above_us && !is_fresh(now_us, u->dropping ? u->next_us : u->above_us,
+				     max(interval_us, q_us) + 1)) {
 		u->above_us = 0;
 		u->dropping = 0;
 	}

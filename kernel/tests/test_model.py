@@ -451,7 +451,7 @@ def test_objects_after_pauses_without_timestamps(
 ) -> None:
     """The pause is in the RTT, and no queue."""
 
-    def fetch_s(lambda_: float | None) -> float:
+    def fetch_s_per_byte(lambda_: float | None) -> float:
         runs = [
             model.run(
                 Link(mbps),
@@ -465,7 +465,7 @@ def test_objects_after_pauses_without_timestamps(
             np.mean([run.fetches_s[0] / b for run, b in zip(runs, bytes_each, strict=True)])
         )
 
-    assert fetch_s(1.25) < 1.05 * fetch_s(None)
+    assert fetch_s_per_byte(1.25) < 1.05 * fetch_s_per_byte(None)
 
 
 @pytest.mark.parametrize("mbps", [3, 5])

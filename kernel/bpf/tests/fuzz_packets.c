@@ -41,6 +41,7 @@ typedef __u64 u64;
 #define CONNECTIONS	48
 #define KNOWN		1048576	/* a power of two */
 #define DATAGRAMS	32
+#define DATAGRAM_PORT	20000	/* for 994 generations below that of WireGuard */
 #define GENERATION	65536	/* packets, after which flows of UDP begin anew */
 #define UDP_FREE	131072	/* bytes of a flow that are never dropped */
 #define ECHO_ID		0x12345678
@@ -526,7 +527,7 @@ static size_t next_datagram(u8 *packet, u32 *flow)
 		payload = 20 + below(100);
 	at += build_other(packet, n & 4, n, 17, 8 + payload);
 	put16(at, ports[kind]);
-	put16(at + 2, 50000 + generation * DATAGRAMS + n);
+	put16(at + 2, DATAGRAM_PORT + generation * DATAGRAMS + n);
 	put16(at + 4, 8 + payload);
 	at[8] = kind == WIREGUARD ? 4 : 0x40 | (draw() & 0x3f);
 	if (kind != WIREGUARD)

@@ -63,6 +63,16 @@ def constant(q_ms: int) -> Callable[[int], int]:
     return lambda _: q_ms * MS
 
 
+def in_turns(mbps: float, turns: list[tuple[int, int, int]]) -> list[Step]:
+    """A download at a rate, in stretches: the length of each, its delay, and a pause, in ms"""
+    steps: list[Step] = []
+    at = SECOND
+    for length_ms, q_ms, pause_ms in turns:
+        steps += download(mbps, length_ms / 1000, constant(q_ms), at)
+        at += (length_ms + pause_ms) * MS
+    return steps
+
+
 def codel(given_steps: list[Step], judged: list[Judged]) -> list[bool]:
     """RFC 8289, 5, of the packets that are judged; its square root is none of Newton's.
 
@@ -137,11 +147,7 @@ def test_a_queue_that_stays_is_codels(steps: Steps, q_ms: int) -> None:
 def test_queues_that_come_and_go_are_codels(
     steps: Steps, turns: list[tuple[int, int, int]]
 ) -> None:
-    given_steps: list[Step] = []
-    at = SECOND
-    for length_ms, q_ms, pause_ms in turns:
-        given_steps += download(6, length_ms / 1000, constant(q_ms), at)
-        at += (length_ms + pause_ms) * MS
+    given_steps = in_turns(6, turns)
     judged = steps(given_steps)
     drops = sum(each.drop for each in judged)
     expected = sum(codel(given_steps, judged))
@@ -279,12 +285,7 @@ def test_a_call_with_a_picture_loses_few(steps: Steps, mbps: float, q_ms: int) -
 def test_fifteen_packets_pass_between_drops(
     steps: Steps, mbps: float, turns: list[tuple[int, int, int]]
 ) -> None:
-    given_steps: list[Step] = []
-    at = SECOND
-    for length_ms, q_ms, pause_ms in turns:
-        given_steps += download(mbps, length_ms / 1000, constant(q_ms), at)
-        at += (length_ms + pause_ms) * MS
-    dropped = [i for i, each in enumerate(steps(given_steps)) if each.drop]
+    dropped = [i for i, each in enumerate(steps(in_turns(mbps, turns))) if each.drop]
     assert all(b - a >= PART for a, b in itertools.pairwise(dropped))
 
 
