@@ -894,9 +894,9 @@ bpf status --json
     assert found == ({} if kind == "plain" else {kind: 11_000})
 
 
-# What a connection's ACKs offer, by the server's end of the link, until there is a file "done": how
-# far the right edge ever moved back, how much was offered at most, and at last. "wide" is there
-# once it was much.
+# What a connection's ACKs offer, by the server's end of the link, until there is a file "done" and
+# they offer little: how far the right edge ever moved back, how much was offered at most, and at
+# last. "wide" is there once it was much.
 OFFERS = """\
 import os, socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
@@ -904,7 +904,7 @@ s.bind(('srv0', 0))
 s.settimeout(1)
 scale = back = widest = last = 0
 edge = None
-while not os.path.exists('done'):
+while not os.path.exists('done') or last > 99999:
     packet = s.recv(2000)[14:]
     if packet[9] != 6 or packet[12:16] != socket.inet_aton('10.77.0.2'):
         continue
@@ -930,7 +930,9 @@ def test_the_right_edge_after_filters_were_away(built: Path, tmp_path: Path) -> 
     """Nothing of what was offered meanwhile is taken back."""
     (tmp_path / "offers").write_text(OFFERS)
     script = """\
-ip netns exec server tc qdisc add dev srv0 root tbf rate 50mbit burst 15k latency 300ms
+# A busy machine takes longer to fill the queue.
+governed() { for _ in 1 2 3; do waits "bpf status | grep -q '10.77.* hold'" && return; done; }
+ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latency 300ms
 ip netns exec server python3 offers >offered &
 sniffer=$!
 serve all
@@ -941,19 +943,19 @@ c = socket.create_connection(('10.77.0.1', 5001))
 while c.recv(1 << 20):
     pass
 " &
-waits 'bpf status | grep -q "10.77.* hold"'
+governed
 sleep 1
 rm -f wide
 tc qdisc del dev wwan0 clsact
 waits '[ -e wide ]'
 bpf attach --interface wwan0
-waits 'bpf status | grep -q "10.77.* hold"'
+governed
 sleep 2
 touch done
 wait $sniffer
 cat offered
 """
-    offered = said(built, f"cd {tmp_path}\n{SERVER}{script}", 30)
+    offered = said(built, f"cd {tmp_path}\n{SERVER}{script}", 60)
     back, widest, last = map(int, offered.split())
     assert widest > 200_000 > 2 * last
     assert back == 0
