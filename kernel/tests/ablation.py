@@ -161,8 +161,17 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "no clock, no rounds with pauses": (
         (
-            "	if (!d->clock && r->silent_us == DRWA_SILENCE_MAX_US &&",
-            "	if (0 && r->silent_us == DRWA_SILENCE_MAX_US &&",
+            "	if (!d->clock && READ_ONCE(l->longest_us) >",
+            "	if (0 && READ_ONCE(l->longest_us) >",
+        ),
+    ),
+    "but two are a longer path": (
+        ("again = quarter(r->elapsed_us) <= d->rtt_us;", "again = false;"),
+    ),
+    "a queue's growth is no pause": (
+        (
+            "READ_ONCE(l->longest_us) > max(d->path_us, DRWA_SILENCE_MAX_US) &&",
+            "r->silent_us == DRWA_SILENCE_MAX_US &&",
         ),
     ),
     "mistrust": (("	if (d->clock && (q > ", "	if (0 && (q > "),),

@@ -437,6 +437,24 @@ def test_who_paused_is_alone_on_a_radio_of_bursts() -> None:
     assert fetch_s(1.25) < 1.04 * fetch_s(None)
 
 
+@pytest.mark.parametrize(("mbps", "longer_s"), [(1, 0.3), (1, 0.5), (20, 0.3), (20, 0.6)])
+def test_a_handover_without_timestamps(mbps: float, longer_s: float) -> None:
+    """A path ten times as long is silent for most of each round, and no pause."""
+    for at_s in np.arange(20, 24.2, 0.7):
+        link = Link(mbps, changes=(Change(at_s, base_rtt_s=longer_s),))
+        flow = Flow(0.03, blind=True)
+        outcome = model.run(link, [flow], at_s + 20, at_s + 8, probe_rtt_s=0.03)
+        assert share(outcome, mbps) > 0.85
+
+
+def test_a_queue_that_grows_is_no_pause() -> None:
+    """On a slow link, START's queue makes a round far longer than the one before."""
+    for start_s in (0, 0.11, 0.27):
+        link = Link(0.2, buffer_bytes=3_000_000)
+        outcome = model.run(link, [Flow(0.6, 2.0, start_s, blind=True)], 25)
+        assert outcome.p95_s() < 6 * 0.6
+
+
 @pytest.mark.parametrize(
     ("mbps", "base_s", "size_bytes", "think_s"),
     [

@@ -41,8 +41,9 @@
  *
  * Without timestamps the RTT stands in for the OWD. Such a connection has no cap while
  * the phone sends more than 1/64 of what it receives, for that queue is in the RTT,
- * too; then it is in START. A pause is in the RTT as well, so a round with one, and a
- * silence of 131 ms in it, tells it nothing. Timestamps that are no clock of milliseconds, or of
+ * too; then it is in START. A pause is in the RTT as well. So a round with one, and a
+ * silence in it longer than path and 131 ms, tells it nothing; two such rounds may be a
+ * longer path, and are START again. Timestamps that are no clock of milliseconds, or of
  * microseconds, show when q exceeds the RTT, or the delay falls by more than the last
  * RTT: START again, by the RTT.
  *
@@ -562,6 +563,7 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
 	u32 wnd, last_rate = d->rate;
+	bool again;
 
 	/* Nothing tells the queue of an upload from ours. */
 	if (!d->clock && READ_ONCE(l->upload)) {
@@ -573,9 +575,16 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART || READ_ONCE(l->late);
 	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
 	/* Without a clock, the RTT has the sender's pause in it, as if that were queue. */
-	if (!d->clock && r->silent_us == DRWA_SILENCE_MAX_US &&
+	if (!d->clock && READ_ONCE(l->longest_us) > max(d->path_us, DRWA_SILENCE_MAX_US) &&
 	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2)) {
 		WRITE_ONCE(l->longest_us, 0);
+		/* A path that became so much longer is silent for most of each round, too. */
+		again = quarter(r->elapsed_us) <= d->rtt_us;
+		d->rtt_us = d->least_us;
+		if (again) {
+			delay_mistrust(d, r->now_us);
+			d->path_us = d->least_us;
+		}
 		return;
 	}
 	delay_look(d, l, r);
