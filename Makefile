@@ -5,8 +5,7 @@ LAB := kernel/lab/lab
 LINTERS := blueprint-tools clang-format golang-go maven openjdk-17-jdk-headless shellcheck
 CHECK := "$$(kernel/lab/venv)/bin/python" .ci/check
 # What netd_patches/ is built and tested with
-NETD_PACKAGES := aidl android-libbase-dev android-libutils-dev android-platform-frameworks-native-headers \
-	libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
+NETD_PACKAGES := android-libbase-dev libc++-dev libc++abi-dev libfmt-dev libgmock-dev libgtest-dev libjsoncpp-dev
 
 # What the tests run, beside the linters
 TESTED_WITH := aapt android-framework-res checkpolicy chromium chromium-driver clang golang-github-google-blueprint-dev kati kmod \

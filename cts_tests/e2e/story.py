@@ -99,11 +99,13 @@ UPLINK_XML = f"""\
 </carrier_config_list>
 """
 
-# The limit that ConnectivityService has applied all the time
-SUPERSEDED = (
-    "supersedes the static receive maximum of 16777216 bytes"
+# The limit that ConnectivityService has applied all the time, as much as DRWA's own
+LIMIT = (
+    "the static receive maximum of 16777216 bytes"
     " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)"
 )
+SUPERSEDED = f"supersedes {LIMIT}, which stays"
+KEPT = f"keeps {LIMIT}, which leaves DRWA its 16777216"
 
 STEPS = (
     Step(
@@ -690,12 +692,10 @@ class Story:
         return [*checks, Check(f"dumpsys of {who}", _told(wants), _told(got), got == wants)]
 
     def _limit(self, line: str) -> str:
-        """The programs have no say in the buffer, and their kernel has no drwa_up."""
-        if not self.phone.programs:
-            return line
-        if line.startswith("uplink held"):
+        """Host A replaces a limit that is below DRWA's; the programs' kernel has no drwa_up."""
+        if self.phone.programs and line.startswith("uplink held"):
             return f"{line}, not set: no drwa_uplink_target_ms"
-        return line.replace("supersedes", "stays below")
+        return KEPT if self.phone.host == "A" and line == SUPERSEDED else line
 
     def _uplinks(self, number: int) -> Check:
         """What is at the interfaces' roots, as netd reads it from the kernel."""

@@ -22,7 +22,7 @@ import building
 CORPUS = building.NETD / "tests/corpus"
 RESULT = building.NETD / "tests/results/fuzz.md"
 FUZZERS = {
-    "DrwaControllerFuzzer": "what a client of IOemNetd may send, and the kernel's files may hold",
+    "DrwaControllerFuzzer": "what a shell may ask for, and the kernel's files may hold",
     "DrwaSocketsFuzzer": "the answers of inet_diag",
     "DrwaUplinkFuzzer": "what a client may ask of uplinks, and the answers of rtnetlink",
 }

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -115,80 +114,6 @@ def test_builds_in_a_folder_with_a_space(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-def added(file: str) -> list[str]:
-    """The lines that the hooks add to a file."""
-    places = tomllib.loads(HOOKS.read_text())["place"]
-    found = [place["text"] for place in places if place["file"] == file]
-    assert found
-    return "\n".join(found).split("\n")
-
-
-@pytest.fixture
-def aidl(tmp_path: Path) -> Path:
-    """A folder with our part of IOemNetd, by itself, and the parcelable."""
-    package = "com/android/internal/net"
-    folder = tmp_path / "in"
-    (folder / package).mkdir(parents=True)
-    name = "DrwaLambdaParcel.aidl"
-    (folder / package / name).write_bytes((SRC / "binder" / package / name).read_bytes())
-    lines = added(f"server/binder/{package}/IOemNetd.aidl")
-    imports = [line for line in lines if line.startswith("import ")]
-    body = [line for line in lines if line not in imports]
-    text = ["package com.android.internal.net;", *imports, "interface IOemNetd {", *body, "}"]
-    (folder / package / "IOemNetd.aidl").write_text("\n".join(text) + "\n")
-    return folder
-
-
-def generate(language: str, aidl: Path) -> list[Path]:
-    """What Debian's aidl makes of the folder."""
-    out = aidl.parent / language
-    headers = [] if language == "java" else [f"--header_out={out}"]
-    for path in sorted(aidl.rglob("*.aidl")):
-        options = [f"--include={aidl}", f"--out={out}", "--structured", *headers]
-        run("aidl", f"--lang={language}", *options, path)
-    return sorted(path for path in out.rglob("*") if path.is_file())
-
-
-def test_aidl_cpp(aidl: Path) -> None:
-    sources = [path for path in generate("cpp", aidl) if path.suffix == ".cpp"]
-    assert len(sources) == 2
-    options = ["-std=gnu++17", "-Wall", "-Werror", "-fsyntax-only", f"-I{aidl.parent}/cpp"]
-    options += ["-isystem", "/usr/include/android"]
-    # Debian's binder headers take these for granted, and are younger than its aidl.
-    options += ["-include", "limits", "-include", "memory"]
-    options += ["-DDO_NOT_CHECK_MANUAL_BINDER_INTERFACES"]
-    for source in sources:
-        run("clang++", *options, source)
-
-
-def test_aidl_ndk(aidl: Path) -> None:
-    """Generated only: Debian has no headers of libbinder_ndk."""
-    names = [path.name for path in generate("ndk", aidl)]
-    assert {"BnOemNetd.h", "BpOemNetd.h", "DrwaLambdaParcel.cpp", "IOemNetd.cpp"} <= set(names)
-
-
-def test_aidl_java(aidl: Path, tmp_path: Path) -> None:
-    """Against the framework that frameworks/ is tested with."""
-    listing = tmp_path / "classpath"
-    options = ["--quiet", "--batch-mode", f"--file={FRAMEWORKS / 'pom.xml'}"]
-    options += [f"-Dmdep.outputFile={listing}", "-DincludeArtifactIds=android-all"]
-    run("mvn", *options, "dependency:build-classpath")
-    options = ["-proc:none", "-Xlint:all,-classfile", "-Werror", "-d", f"{tmp_path}/classes"]
-    options += ["-classpath", listing.read_text().strip()]
-    run("javac", *options, *generate("java", aidl))
-
-
-def test_listener_overrides_what_the_interface_has() -> None:
-    def methods(file: str, pattern: str) -> set[str]:
-        return set(re.findall(pattern, "\n".join(added(file)), re.MULTILINE))
-
-    folder = "server/binder/com/android/internal/net"
-    declared = methods(f"{folder}/IOemNetd.aidl", r"^\S+ (\w+)\(in ")
-    assert declared == {"setDrwaLambdas", "getDrwaLambdas"}
-    assert declared == methods("server/OemNetdListener.h", r"binder::Status (\w+)\(")
-    assert declared == methods("server/OemNetdListener.cpp", r"OemNetdListener::(\w+)\(")
 
 
 def test_range_is_the_kernels() -> None:

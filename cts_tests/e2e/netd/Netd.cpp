@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
-// tells its listeners of interfaces, with the uplinks that take the form of such files; IOemNetd's
-// two calls for lambda, what "dumpsys netd" prints of all that, and the reset at the start. A
-// unix-domain socket stands in for binder:
+// tells its listeners of interfaces, with the uplinks that take the form of such files; what
+// "dumpsys netd" prints of all that, and the reset at the start. A unix-domain socket stands in for
+// binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
@@ -42,11 +42,9 @@
 
 using android::base::ErrnoError;
 using android::base::Error;
-using android::base::ParseInt;
 using android::base::Result;
 using android::base::unique_fd;
 using android::net::DrwaController;
-using android::net::DrwaLambda;
 using android::net::DrwaUplink;
 
 namespace {
@@ -110,39 +108,11 @@ Result<std::string> setProcSysNet(DrwaUplink& uplink, const Words& words) {
     return "";
 }
 
-Result<std::string> setDrwaLambdas(DrwaController& controller, const Words& words) {
-    std::vector<DrwaLambda> lambdas;
-    for (size_t i = 1; i + 1 < words.size(); i += 2) {
-        const std::vector<std::string> numbers = android::base::Split(words[i + 1], "@");
-        int lambda, queue = -1;
-        if (!ParseInt(numbers.front(), &lambda) || !ParseInt(numbers.back(), &queue)) {
-            return Error(EINVAL) << words[i + 1];
-        }
-        lambdas.push_back({words[i], lambda});
-        if (numbers.size() > 1) lambdas.back().queue = queue;
-    }
-    auto set = controller.setLambdas(lambdas);
-    if (!set.ok()) return set.error();
-    return "";
-}
-
-Result<std::string> getDrwaLambdas(const DrwaController& controller, const Words& words) {
-    auto lambdas = controller.getLambdas({words.begin() + 1, words.end()});
-    if (!lambdas.ok()) return lambdas.error();
-    std::string text;
-    for (const std::string& line : DrwaController::format(*lambdas, {}, {})) text += line + "\n";
-    return text;
-}
-
 Result<std::string> call(DrwaController& controller, DrwaUplink& uplink, const Words& words) {
     const std::string method = words.empty() ? "" : words[0];
     if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(uplink, words);
     if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(uplink, words);
-    if (method == "setDrwaLambdas" && words.size() % 2 == 1) {
-        return setDrwaLambdas(controller, words);
-    }
     if (method == "registerUnsolicitedEventListener" && words.size() == 1) return "";
-    if (method == "getDrwaLambdas") return getDrwaLambdas(controller, words);
     if (method == "dump" && words.size() == 1) {
         std::string text;
         const auto println = [&](const std::string& line) { text += line + "\n"; };

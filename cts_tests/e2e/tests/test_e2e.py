@@ -169,7 +169,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Modem is back"},
     ),
     "no word of the static limit": (
-        _says("Carrier changes λ", "supersedes", "leaves"),
+        _says("Carrier changes λ", "static receive maximum", "limit"),
         {"Carrier changes λ"},
     ),
     "λ on Wi-Fi": (_add(story.WIFI, 40.0, 150), {"Wi-Fi", "LTE goes"}),

@@ -115,18 +115,6 @@ Result<void> DrwaController::reset() {
     return first;
 }
 
-Result<void> DrwaController::setLambdas(const std::vector<DrwaLambda>& lambdas) {
-    std::lock_guard guard(mMutex);
-    auto result = setAll(lambdas);
-    if (result.ok()) {
-        mDone++;
-    } else {
-        mRefused++;
-        mLastRefusal = result.error().message();
-    }
-    return result;
-}
-
 // What has to be written in turn.
 Result<std::vector<DrwaController::Write>> DrwaController::plan(
         const std::vector<DrwaLambda>& lambdas) const {
@@ -144,7 +132,8 @@ Result<std::vector<DrwaController::Write>> DrwaController::plan(
     return writes;
 }
 
-Result<void> DrwaController::setAll(const std::vector<DrwaLambda>& lambdas) {
+Result<void> DrwaController::setLambdas(const std::vector<DrwaLambda>& lambdas) {
+    std::lock_guard guard(mMutex);
     auto names = checkNames(namesOf(lambdas));
     if (!names.ok()) return names.error();
     for (const auto& [ifName, lambda, queue] : lambdas) {
@@ -215,11 +204,6 @@ Result<std::vector<DrwaFlow>> DrwaController::readFlows(bool rates) const {
 void DrwaController::dump(const std::function<void(const std::string&)>& println,
                           bool rates) const {
     println("DrwaController");
-    {
-        std::lock_guard guard(mMutex);
-        println(StringPrintf("  setLambdas: %d done, %d refused", mDone, mRefused));
-        if (mRefused > 0) println("  last refusal: " + mLastRefusal);
-    }
     const auto lambdas = getLambdas();
     if (!lambdas.ok()) {
         println("  " + lambdas.error().message());

@@ -115,8 +115,8 @@ class DrwaController {
     base::Result<DrwaSnapshot> readSockets() const { return mReadSockets(); }
 
     // Prints, line by line, lambda of every interface, what the kernel has counted there, and the
-    // connections that receive; and how calls of setLambdas() ended. |rates|: takes kDumpInterval
-    // to find the busiest connections and their rates; else it does not wait.
+    // connections that receive. |rates|: takes kDumpInterval to find the busiest connections and
+    // their rates; else it does not wait.
     void dump(const std::function<void(const std::string&)>& println, bool rates) const
             EXCLUDES(mMutex);
 
@@ -155,7 +155,6 @@ class DrwaController {
             REQUIRES(mMutex);
     int missingOr(const std::string& ifName, int error) const;
     base::Result<std::vector<Write>> plan(const std::vector<DrwaLambda>& lambdas) const;
-    base::Result<void> setAll(const std::vector<DrwaLambda>& lambdas) REQUIRES(mMutex);
 
     const std::string mProc;
     const ReadSocketsFn mReadSockets;
@@ -163,9 +162,6 @@ class DrwaController {
 
     // Held while knobs are read or written: no call sees another's half, or undoes it.
     mutable std::mutex mMutex;
-    int mDone GUARDED_BY(mMutex) = 0;
-    int mRefused GUARDED_BY(mMutex) = 0;
-    std::string mLastRefusal GUARDED_BY(mMutex);
 };
 
 }  // namespace net

@@ -71,8 +71,8 @@ std::string anyKnob(FuzzedDataProvider& data) {
 
 }  // namespace
 
-// What a client of IOemNetd may send, and what the kernel's files may hold. A call leaves what it
-// was asked for, or what was there. Of the interfaces, rmnet0 alone has a queue.
+// What a shell may ask for, and what the kernel's files may hold. A call leaves what it was asked
+// for, or what was there. Of the interfaces, rmnet0 alone has a queue.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     static FakeProc& proc = makeProc();
     FuzzedDataProvider data(bytes, size);

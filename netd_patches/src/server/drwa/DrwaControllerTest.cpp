@@ -397,15 +397,6 @@ TEST_F(DrwaControllerTest, DumpOfRatesTakesAMoment) {
     EXPECT_EQ(mNow, DrwaController::kDumpInterval);
 }
 
-TEST_F(DrwaControllerTest, DumpCountsCalls) {
-    EXPECT_THAT(dump(), AllOf(Contains("  setLambdas: 0 done, 0 refused"),
-                              Not(Contains(HasSubstr("last refusal")))));
-    EXPECT_TRUE(mController.setLambdas({{"rmnet0", 150}}).ok());
-    EXPECT_FALSE(mController.setLambdas({{"rmnet0", 50}}).ok());
-    EXPECT_THAT(dump(), AllOf(Contains("  setLambdas: 1 done, 1 refused"),
-                              Contains(HasSubstr("last refusal: rmnet0: lambda 50"))));
-}
-
 TEST_F(DrwaControllerTest, DumpShowsQueuesAndCounters) {
     mProc.addKnobs("rmnet1", "125\n", "100\n");
     mProc.writeCounters("rmnet1 sockets=1 rounds=2 capped=3 delay_us=0,2,0 rtt_us=0,0,2\n");

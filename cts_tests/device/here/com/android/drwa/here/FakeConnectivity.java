@@ -33,11 +33,13 @@ import android.os.RemoteException;
 import com.android.server.connectivity.DrwaController;
 import java.io.File;
 import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -95,6 +97,20 @@ final class FakeConnectivity {
             pw.println("NetworkProviders for:");
             pw.println();
             if (mPolicy != null) mPolicy.dump(pw);
+        }
+
+        @Override
+        public int handleShellCommand(
+                ParcelFileDescriptor in,
+                ParcelFileDescriptor out,
+                ParcelFileDescriptor err,
+                String[] args) {
+            if (mPolicy == null || !args[0].equals("drwa")) throw new AssertionError(args[0]);
+            final PrintWriter pw = new PrintWriter(new FileOutputStream(out.getFileDescriptor()));
+            final int result =
+                    mPolicy.handleShellCommand(pw, Arrays.copyOfRange(args, 1, args.length));
+            pw.flush();
+            return result;
         }
     }
 
@@ -240,7 +256,17 @@ final class FakeConnectivity {
                         .build();
         final Agent agent = register(new INetworkAgent.Default(), nc, lp);
         post(agent::connect);
-        mNetd.setTcpRWmemorySize(WLAN_RMEM.replace(',', ' '), WLAN_WMEM.replace(',', ' '));
+        post(this::updateTcpBufferSizes);
+    }
+
+    /** As the patched one, of the default network, which is the device's own. */
+    void updateTcpBufferSizes() {
+        final Agent agent = mNetworks.get(FIRST_NET_ID);
+        final String[] sizes = agent.mProperties.getTcpBufferSizes().split(",");
+        if (mPolicy != null) mPolicy.replaceReceiveMaximum(FIRST_NET_ID, sizes);
+        mNetd.setTcpRWmemorySize(
+                String.join(" ", Arrays.asList(sizes).subList(0, 3)),
+                String.join(" ", Arrays.asList(sizes).subList(3, 6)));
     }
 
     private Agent register(INetworkAgent agent, NetworkCapabilities nc, LinkProperties lp) {

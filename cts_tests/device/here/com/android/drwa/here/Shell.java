@@ -3,6 +3,7 @@
 package com.android.drwa.here;
 
 import android.app.UiAutomation;
+import android.os.Binder;
 import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
 import android.os.RemoteException;
@@ -13,6 +14,8 @@ import java.io.File;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.robolectric.RuntimeEnvironment;
@@ -89,6 +92,10 @@ public class Shell extends ShadowUiAutomation {
             service.dump(out.getFD(), new String[0]);
         } else if (command.equals("cat /proc/sys/net/ipv4/tcp_rmem")) {
             print(out, netd.mTcpRmem.replace(' ', '\t'));
+        } else if (command.equals("cat /proc/sys/net/ipv4/tcp_wmem")) {
+            print(out, netd.mTcpWmem.replace(' ', '\t'));
+        } else if (command.startsWith("cmd ")) {
+            print(out, callService(command.split(" ")));
         } else if (FIND_KNOBS.matcher(command).matches()) {
             if (netd.kernelHasDrwa()) print(out, String.join("\n", netd.getKnobs().keySet()));
         } else if (knob.matches()) {
@@ -101,6 +108,20 @@ public class Shell extends ShadowUiAutomation {
             TestSwitches.putFlag(RuntimeEnvironment.getApplication(), flag.group(1));
         } else {
             throw new AssertionError("No such command here: " + command);
+        }
+    }
+
+    /** As cmd does. */
+    private static String callService(String[] words) throws IOException {
+        final Binder service = (Binder) ServiceManager.getService(words[1]);
+        final File file = File.createTempFile("cmd", null);
+        try (ParcelFileDescriptor out =
+                ParcelFileDescriptor.open(file, ParcelFileDescriptor.MODE_READ_WRITE)) {
+            final String[] args = Arrays.copyOfRange(words, 2, words.length);
+            service.handleShellCommand(null /* in */, out, null /* err */, args);
+            return Files.readString(file.toPath());
+        } finally {
+            file.delete();
         }
     }
 

@@ -44,10 +44,12 @@ public class SystemHere extends Application {
     /** netd, and a kernel's limits, which ConnectivityService sets. */
     static final class Netd extends FakeNetd {
         volatile String mTcpRmem;
+        volatile String mTcpWmem;
 
         @Override
         public void setTcpRWmemorySize(String rmem, String wmem) {
             mTcpRmem = rmem;
+            mTcpWmem = wmem;
         }
     }
 
@@ -86,7 +88,7 @@ public class SystemHere extends Application {
                 false /* allowIsolated */,
                 0 /* dumpPriority */);
         if (patched) {
-            policy.start();
+            policy.start(connectivity::updateTcpBufferSizes);
             // As a phone has long done by the time of a test
             final ConditionVariable started = new ConditionVariable();
             handler.post(started::open);

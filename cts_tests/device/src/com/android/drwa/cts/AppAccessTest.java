@@ -53,7 +53,6 @@ public class AppAccessTest {
     @Test
     public void netdCannotBeFound() {
         assumeFalse("a JVM has no service manager that asks SELinux", isRobolectric());
-        // Its IOemNetd is to be had from it alone
         assertNull(ServiceManager.getService("netd"));
     }
 

@@ -121,6 +121,11 @@ final class Drwa {
         return dump;
     }
 
+    /** Whether the policy's host is ConnectivityService, and not a service of its own. */
+    static boolean isInConnectivityService() {
+        return !shell("dumpsys drwa").startsWith(TITLE);
+    }
+
     private static String findDump() {
         final String ofService = shell("dumpsys drwa");
         if (ofService.startsWith(TITLE)) return ofService;

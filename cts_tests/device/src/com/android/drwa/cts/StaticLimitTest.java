@@ -7,22 +7,29 @@ import static com.android.drwa.cts.Drwa.assertOff;
 import static com.android.drwa.cts.Drwa.assertOn;
 import static com.android.drwa.cts.Drwa.assertReset;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assume.assumeFalse;
 import static org.junit.Assume.assumeNotNull;
 
 import android.net.ConnectivityManager;
 import android.net.LinkProperties;
 import android.net.Network;
+import android.os.Build;
 import androidx.test.platform.app.InstrumentationRegistry;
 import org.junit.Test;
 
 /**
- * The static limits of the receive buffer, tcp_rmem, which stay those that AOSP has for the default
- * network. On an interface that is on, the kernel does not heed them, which its own tests show;
- * DRWA lifts nothing by writing them, so that other interfaces have AOSP's limit to the byte.
+ * The static limits of the receive buffer, tcp_rmem, and of the send buffer, tcp_wmem. They stay
+ * those that AOSP has for the default network, but for the receive maximum while DRWA governs that
+ * network, if its host is ConnectivityService. What a network that is not the default one does, and
+ * all that DrwaService does, changes nothing in them.
  */
 public class StaticLimitTest extends DrwaTestCase {
     private static final String TCP_RMEM = "/proc/sys/net/ipv4/tcp_rmem";
+    private static final String TCP_WMEM = "/proc/sys/net/ipv4/tcp_wmem";
     private static final int LAMBDA = 150;
+
+    /** Of DRWA's own, in bytes. */
+    private static final long OWN_MAXIMUM = 16 << 20;
 
     private String mLimits;
 
@@ -31,7 +38,11 @@ public class StaticLimitTest extends DrwaTestCase {
     }
 
     private static String getLimits() {
-        return Drwa.shell("cat " + TCP_RMEM).trim().replaceAll("\\s+", ",");
+        return read(TCP_RMEM) + "," + read(TCP_WMEM);
+    }
+
+    private static String read(String path) {
+        return Drwa.shell("cat " + path).trim().replaceAll("\\s+", ",");
     }
 
     @Test
@@ -44,11 +55,38 @@ public class StaticLimitTest extends DrwaTestCase {
         assumeNotNull("this device has no default network", network);
         final LinkProperties lp = connectivity.getLinkProperties(network);
         assumeNotNull("the default network says nothing of limits", lp.getTcpBufferSizes());
-        mLimits = lp.getTcpBufferSizes().replaceAll("((\\d+,){2}\\d+),.*", "$1");
+        mLimits = lp.getTcpBufferSizes();
         assertUnchanged();
 
         mCarrier.override(true, LAMBDA);
         assertOn(connectCellular().getInterface(), LAMBDA);
+        assertUnchanged();
+    }
+
+    @Test
+    public void receiveMaximumIsReplacedWhileTheDefaultNetworkIsGoverned() {
+        final ConnectivityManager connectivity =
+                InstrumentationRegistry.getInstrumentation()
+                        .getContext()
+                        .getSystemService(ConnectivityManager.class);
+        final Network network = connectivity.getActiveNetwork();
+        assumeNotNull("this device has no default network", network);
+        final String iface = connectivity.getLinkProperties(network).getInterfaceName();
+        assumeFalse("a user build takes no such command", Build.TYPE.equals("user"));
+        final String drwa = Drwa.isInConnectivityService() ? "cmd connectivity drwa " : "cmd drwa ";
+        final String setting = Drwa.getSetting(iface);
+        mLimits = getLimits();
+        final String[] sizes = mLimits.split(",");
+        final long maximum = Math.max(Long.parseLong(sizes[2]), OWN_MAXIMUM);
+        if (Drwa.isInConnectivityService()) sizes[2] = String.valueOf(maximum);
+        try {
+            Drwa.shell(drwa + "set " + iface + " " + LAMBDA);
+            assertOn(iface, LAMBDA);
+            assertEquals(String.join(",", sizes), getLimits());
+        } finally {
+            Drwa.shell(drwa + "clear");
+        }
+        assertEquals(setting, Drwa.getSetting(iface));
         assertUnchanged();
     }
 

@@ -106,7 +106,8 @@ public class SystemServer {
             thread.start();
             mHandler = new Handler(thread.getLooper());
             mPolicy = new DrwaController(context, mHandler, netd, new DrwaBpfDependencies());
-            mPolicy.start();
+            // LTE_BUFFERS leave nothing to replace
+            mPolicy.start(() -> {});
         }
 
         @Override

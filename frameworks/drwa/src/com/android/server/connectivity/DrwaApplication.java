@@ -24,6 +24,7 @@ import android.net.INetd;
 import android.os.Handler;
 import android.os.RemoteException;
 import android.util.ArrayMap;
+import android.util.ArraySet;
 import android.util.Log;
 import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
@@ -68,6 +69,12 @@ final class DrwaApplication {
 
     /** Whether any interface is to be on, or to have its uplink held. */
     private boolean mWanted;
+
+    /** The interfaces that are on, and not only to be. */
+    @NonNull private Set<String> mGoverned = Collections.emptySet();
+
+    /** Called when those change; null if the host does not replace the static limit. */
+    @Nullable private Runnable mOnReceiveMaximum;
 
     // Written on the handler's thread alone, read by others too.
 
@@ -121,6 +128,19 @@ final class DrwaApplication {
         if (mUplink.isMissing()) mUplink.refresh(iface);
     }
 
+    /**
+     * @param onReceiveMaximum called when {@link #governs} may have come to another result, or null
+     *     if the static limits are not the host's to replace
+     */
+    void setOnReceiveMaximum(@Nullable Runnable onReceiveMaximum) {
+        mOnReceiveMaximum = onReceiveMaximum;
+    }
+
+    /** Whether the connections over a network are governed, at the device that they cross. */
+    boolean governs(@NonNull DrwaNetwork network) {
+        return !network.mInterfaces.isEmpty() && mGoverned.contains(network.mInterfaces.get(0));
+    }
+
     /** Whether all that had to be written is. */
     boolean isSettled() {
         return mSettled;
@@ -172,6 +192,7 @@ final class DrwaApplication {
 
     /** Writes what differs. */
     void apply(@NonNull DrwaDecision decision) {
+        final Set<String> governed = mGoverned;
         lookForBpf();
         // Only if netd tells of them, or what changes meanwhile would go unnoticed
         if (mListening) mUplink.start();
@@ -198,6 +219,7 @@ final class DrwaApplication {
         }
         final boolean cleared = clearOtherKnobs();
         scheduleRetry(settled && cleared);
+        if (mOnReceiveMaximum != null && !mGoverned.equals(governed)) mOnReceiveMaximum.run();
     }
 
     private void retry() {
@@ -251,6 +273,7 @@ final class DrwaApplication {
         boolean settled = switchOffBut(settings.keySet(), mKnobs);
         final List<String> description = new ArrayList<>(settings.size());
         final TreeMap<String, Integer> queues = findQueues(settings, decision.queues);
+        final Set<String> governed = new ArraySet<>();
         mWanted = !queues.isEmpty();
         for (int i = 0; i < settings.size(); i++) {
             final String iface = settings.keyAt(i);
@@ -260,13 +283,19 @@ final class DrwaApplication {
             settled &= result == DrwaKnobs.Result.DONE;
             final boolean missing = setting.isOn() && mKnobs.isMissing();
             if (missing) result = DrwaKnobs.Result.NO_LAMBDA;
+            if (setting.isOn() && result.isGoverned()) governed.add(iface);
             final StringBuilder text = new StringBuilder(iface + " " + setting);
             if (result != DrwaKnobs.Result.DONE) {
                 text.append(", not written: ").append(mKnobs.explain(iface, result));
             }
             if (setting.isOn() && !missing) {
                 text.append("\n  ").append(describeQueue(iface, queues));
-                text.append("\n  ").append(describeLimit(decision.limits.get(iface)));
+                text.append("\n  ")
+                        .append(
+                                DrwaLimit.describe(
+                                        decision.limits.get(iface),
+                                        mOnReceiveMaximum != null,
+                                        mKnobs.supersedeLimit()));
             }
             final String uplink = mUplink.describe(iface);
             if (!uplink.isEmpty()) text.append("\n  ").append(uplink);
@@ -274,6 +303,7 @@ final class DrwaApplication {
         }
         Collections.sort(description);
         mDescription = description;
+        mGoverned = governed;
         final boolean cleaned = mKnobs.clean() == DrwaKnobs.Result.DONE;
         return settled && cleaned;
     }
@@ -302,20 +332,6 @@ final class DrwaApplication {
         final boolean shared = queue != DrwaKnobs.OWN_QUEUE && !others.isEmpty();
         return DrwaKnobs.describeQueue(queue)
                 + (shared ? ", shared with " + String.join(", ", others) : "");
-    }
-
-    /**
-     * Says which static limit the kernel takes no notice of, or still does, in all its names.
-     *
-     * @param tcpBufferSizes minimum, default and maximum in bytes for receiving, then for sending,
-     *     with commas between them, or null if the network has none of its own
-     */
-    private String describeLimit(@Nullable String tcpBufferSizes) {
-        final String[] sizes = tcpBufferSizes == null ? new String[0] : tcpBufferSizes.split(",");
-        return (mKnobs.supersedeLimit() ? "supersedes" : "stays below")
-                + " the static receive maximum"
-                + (sizes.length == 6 ? " of " + sizes[2].trim() + " bytes" : "")
-                + " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
     }
 
     private void scheduleRetry(boolean settled) {

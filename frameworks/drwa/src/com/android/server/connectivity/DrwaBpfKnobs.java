@@ -655,7 +655,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     @Override
     public Set<String> getInterfacesNotOff() {
-        return new ArraySet<>(mEntries.keySet());
+        return new TreeSet<>(mEntries.keySet());
     }
 
     /** Takes away what an earlier system server has left. */

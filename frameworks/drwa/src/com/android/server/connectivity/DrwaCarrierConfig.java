@@ -281,11 +281,10 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
     /** Asks telephony, and waits for it. */
     @NonNull
     private Answer ask(int subId) {
-        final PersistableBundle config;
         try {
             final CarrierConfigManager manager = getManager();
             if (manager == null) return Answer.problem("no carrier configuration");
-            config =
+            return parse(
                     manager.getConfigForSubId(
                             subId,
                             KEY_ENABLED,
@@ -293,12 +292,18 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
                             KEY_AQM,
                             KEY_TETHERING,
                             KEY_ROAMING,
-                            KEY_UPLINK);
+                            KEY_UPLINK),
+                    subId);
         } catch (RuntimeException e) {
             // Thrown while the phone process is down. It announces its configuration once it is up.
+            // And by a bundle that cannot be unparceled, which is tried when it is first read.
             Log.e(TAG, "Cannot read the carrier configuration of subscription " + subId, e);
             return Answer.problem("carrier configuration unavailable");
         }
+    }
+
+    @NonNull
+    private static Answer parse(@Nullable PersistableBundle config, int subId) {
         return new Answer(
                 getEnabled(config, subId) ? getLambda(config, subId) : DrwaKnobs.OFF,
                 getOptional(config, subId, KEY_AQM, DEFAULT_AQM),

@@ -19,6 +19,7 @@
 package com.android.server.connectivity;
 
 import android.annotation.NonNull;
+import android.annotation.Nullable;
 import android.content.Context;
 import android.net.INetd;
 import android.net.LinkProperties;
@@ -64,8 +65,9 @@ import java.util.concurrent.Executor;
  *   <li>Everything is off while {@link DrwaSwitch} says so.
  * </ul>
  *
- * <p>The static receive buffer limits stay ConnectivityService's business. It applies them on any
- * network as ever, and where DRWA is on, the kernel takes no notice of them.
+ * <p>The static receive buffer limits stay ConnectivityService's to write. It asks {@link
+ * #replaceReceiveMaximum} what to put in the place of the default network's. A host outside of it
+ * leaves them as they are.
  *
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
@@ -181,8 +183,18 @@ public class DrwaController {
         mShell = new DrwaShell(handler, deps::isDebuggable, new Commands());
     }
 
-    /** Starts writing, once telephony's services exist. Callable from any thread. */
+    /** As the other one, for hosts that cannot replace the static limits. */
     public void start() {
+        start(null);
+    }
+
+    /**
+     * Starts writing, once telephony's services exist. Callable from any thread.
+     *
+     * @param onReceiveMaximum called on the handler's thread whenever {@link
+     *     #replaceReceiveMaximum} may have come to another result, or null if the host does not ask
+     */
+    public void start(@Nullable Runnable onReceiveMaximum) {
         if (isTooOld()) {
             Log.i(TAG, "DRWA is off: " + TOO_OLD);
             return;
@@ -190,6 +202,7 @@ public class DrwaController {
         mHandler.post(
                 () -> {
                     mStarted = true;
+                    mApplication.setOnReceiveMaximum(onReceiveMaximum);
                     mNeverOn = !mSwitch.start(mHandler, this::update);
                     update();
                 });
@@ -227,6 +240,20 @@ public class DrwaController {
         if (old != null) forgetUnusedSubscription(old.mSubId);
         if (old != null) old.mInterfaces.forEach(mApplication::onNetworkOf);
         update();
+    }
+
+    /**
+     * Puts DRWA's own receive maximum in the place of a network's while the network is governed,
+     * and leaves all as it is while it is not.
+     *
+     * @param sizes minimum, default and maximum in bytes for receiving, then for sending, to be set
+     *     while this is the default network
+     */
+    public void replaceReceiveMaximum(int netId, @NonNull String[] sizes) {
+        ensureRunningOnHandlerThread();
+        final DrwaNetwork state = mNetworks.get(netId);
+        if (state == null || !mApplication.governs(state)) return;
+        sizes[DrwaLimit.RECEIVE_MAXIMUM] = DrwaLimit.raise(sizes[DrwaLimit.RECEIVE_MAXIMUM]);
     }
 
     /** Called on netd's behalf, on any thread. */
@@ -332,7 +359,7 @@ public class DrwaController {
 
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
-        if (!mStarted || mApplication.isIdle()) return;
+        if (isTooOld() || !mStarted || mApplication.isIdle()) return;
         mApplication.listen();
         mApplication.apply(
                 new DrwaDecision(mNetworks, mCarrierConfig, mSwitch.getReasonOff(), mOverrides));

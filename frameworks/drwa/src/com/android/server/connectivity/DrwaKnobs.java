@@ -64,6 +64,11 @@ interface DrwaKnobs {
             mText = text;
         }
 
+        /** Whether an interface that was to be on is. It may be so without its queue. */
+        boolean isGoverned() {
+            return this == DONE || this == NO_QUEUE || this == QUEUE_FAILED;
+        }
+
         @Override
         public String toString() {
             return mText;

@@ -27,11 +27,11 @@ import android.net.INetd;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
 import android.util.ArrayMap;
-import android.util.ArraySet;
 import android.util.Log;
 import com.android.internal.annotations.VisibleForTesting;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Supplier;
 
 /**
@@ -106,7 +106,7 @@ final class DrwaParameter {
     /** The interfaces that do not hold 0, or may not. */
     @NonNull
     Set<String> getInterfacesNotOff() {
-        return new ArraySet<>(mValues.keySet());
+        return new TreeSet<>(mValues.keySet());
     }
 
     /** Finds out what all interfaces hold. What cannot be read is tried when it is set. */

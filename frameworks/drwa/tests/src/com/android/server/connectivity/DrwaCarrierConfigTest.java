@@ -105,6 +105,14 @@ public class DrwaCarrierConfigTest {
     }
 
     @Test
+    public void answerThatCannotBeUnparceledIsNone() {
+        mTelephony.malformed = true;
+        assertEquals("off: carrier configuration unavailable", get());
+        mTelephony.malformed = false;
+        assertEquals("λ=1.50: carrier 1989", readLambda(150));
+    }
+
+    @Test
     public void zeroIsNoTarget() {
         assertEquals("λ=1.25: carrier 1989", readLambda(0));
         assertOneLineAbout("drwa_lambda_int=0, using 125");

@@ -137,8 +137,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
 
     /** The programs do not reach the buffer. */
     @Override
-    String getRelation() {
-        return "stays below";
+    String describeLeft(String limit) {
+        return "stays below" + limit;
     }
 
     @Test

@@ -34,8 +34,13 @@ import com.sun.management.ThreadMXBean;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.robolectric.RobolectricTestRunner;
@@ -1135,9 +1140,9 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         return lp;
     }
 
-    /** What λ does to the static limit. */
-    String getRelation() {
-        return "supersedes";
+    /** What λ does to the static limit where the host leaves it. */
+    String describeLeft(String limit) {
+        return "supersedes" + limit + ", which stays";
     }
 
     @Test
@@ -1147,9 +1152,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         connect(CELL, cellular(SUB), limited("2097152,6291456,16777216,512000,2097152,8388608"));
         final String superseded =
                 "\n  "
-                        + getRelation()
-                        + " the static receive maximum of 16777216 bytes"
-                        + names
+                        + describeLeft(" the static receive maximum of 16777216 bytes" + names)
                         + "\n";
         final String start = "λ=1.50: carrier 1989\n  queue 100, shared with ";
         assertTrue(dump(), dump().contains("rmnet_data2 " + start + CLAT + superseded));
@@ -1162,6 +1165,111 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         }
         putSetting("0");
         assertFalse(dump(), dump().contains("static receive maximum"));
+    }
+
+    private static final String LTE_SIZES = "524288,1048576,2097152,262144,524288,1048576";
+
+    /** What ConnectivityService sets while a network is the default one. */
+    private String getSizes(int netId, String sizes) {
+        final String[] values = sizes.split(",");
+        mController.replaceReceiveMaximum(netId, values);
+        return String.join(",", values);
+    }
+
+    private String getSizes(int netId) {
+        return getSizes(netId, LTE_SIZES);
+    }
+
+    /** As {@link #start}, in a host that replaces the static limits. */
+    private List<String> startAsConnectivityService() {
+        final List<String> told = new ArrayList<>();
+        mController.start(() -> told.add(getSizes(CELL)));
+        idle();
+        announceSims();
+        return told;
+    }
+
+    @Test
+    public void receiveMaximumIsReplacedWhileTheNetworkIsGoverned() {
+        final String replaced = "524288,1048576,16777216,262144,524288,1048576";
+        final List<String> told = startAsConnectivityService();
+        assertEquals(LTE_SIZES, getSizes(CELL));
+        connect(CELL, cellular(SUB), limited(LTE_SIZES));
+        assertEquals(List.of(replaced), told);
+        assertEquals(replaced, getSizes(CELL));
+
+        connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
+        assertEquals(LTE_SIZES, getSizes(OTHER));
+        assertEquals(LTE_SIZES, getSizes(VPN));
+        connect(CELL, cellular(SUB), link(RMNET, CLAT));
+        connect(CELL, cellular(SUB), limited(LTE_SIZES));
+        assertEquals(replaced, getSizes(CELL));
+
+        putSetting("0");
+        assertEquals(LTE_SIZES, getSizes(CELL));
+        assertEquals(LTE_SIZES, told.get(told.size() - 1));
+        putSetting("1");
+        assertEquals(replaced, told.get(told.size() - 1));
+        mController.onNetworkDestroyed(CELL);
+        assertEquals(LTE_SIZES, getSizes(CELL));
+        assertEquals(LTE_SIZES, told.get(told.size() - 1));
+    }
+
+    @Test
+    public void receiveMaximumStaysUntilItsInterfaceIsOn() {
+        final List<String> told = startAsConnectivityService();
+        mNetd.fault = FakeNetd.Fault.IO_ERROR;
+        connect(CELL, cellular(SUB), limited(LTE_SIZES));
+        assertEquals(LTE_SIZES, getSizes(CELL));
+        assertEquals(List.of(), told);
+        mNetd.fault = FakeNetd.Fault.NONE;
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
+        assertEquals(List.of(getSizes(CELL)), told);
+        assertTrue(told.toString(), told.get(0).contains(",16777216,"));
+    }
+
+    @Test
+    public void receiveMaximumIsNeverLowered() {
+        startAsConnectivityService();
+        connect(CELL, cellular(SUB), link(RMNET));
+        for (String sizes : new String[] {"1,2,33554432,4,5,6", "1,2,x,4,5,6", "1,2,,4,5,6"}) {
+            assertEquals(sizes, getSizes(CELL, sizes));
+        }
+        assertEquals("1,2,16777216,4,5,6", getSizes(CELL, "1,2, 3,4,5,6"));
+    }
+
+    @Test
+    public void limitThatTheHostReplacesIsShown() {
+        final String names = " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)";
+        startAsConnectivityService();
+        connect(CELL, cellular(SUB), limited(LTE_SIZES));
+        assertDumped(
+                "  replaces the static receive maximum of 2097152 bytes"
+                        + names
+                        + " by 16777216 on the default network");
+        connect(CELL, cellular(SUB), limited("1,2,16777216,4,5,6"));
+        assertDumped(
+                "  keeps the static receive maximum of 16777216 bytes"
+                        + names
+                        + ", which leaves DRWA its 16777216");
+        connect(CELL, cellular(SUB), limited(null));
+        assertDumped(
+                "  replaces the static receive maximum"
+                        + names
+                        + " by 16777216 on the default network");
+    }
+
+    @Test
+    public void ownReceiveMaximumIsThatOfTheKernelsSeries() throws Exception {
+        final Path header =
+                Path.of(System.getProperty("drwa.top"), "kernel/src/include/net/tcp_drwa.h");
+        final Matcher bound =
+                Pattern.compile("#define TCP_DRWA_RMEM_MAX\t\\((\\d+) << (\\d+)\\)")
+                        .matcher(Files.readString(header));
+        assertTrue(bound.find());
+        assertEquals(
+                Integer.parseInt(bound.group(1)) << Integer.parseInt(bound.group(2)),
+                DrwaLimit.OWN_MAXIMUM);
     }
 
     @Test

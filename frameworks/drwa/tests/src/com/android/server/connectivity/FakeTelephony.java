@@ -7,6 +7,7 @@ import static org.robolectric.Shadows.shadowOf;
 import android.Manifest;
 import android.app.Application;
 import android.content.Context;
+import android.os.Parcel;
 import android.os.PersistableBundle;
 import android.os.RemoteException;
 import android.telephony.CarrierConfigManager;
@@ -29,6 +30,12 @@ public class FakeTelephony {
     @Implements(CarrierConfigManager.class)
     public static class RealCarrierConfigManager {}
 
+    /** As in BaseBundle. */
+    private static final int BUNDLE_MAGIC = 0x4C444E42;
+
+    /** Which Parcel gives no value of a bundle. */
+    private static final int NO_TYPE = 9999;
+
     private final Context mContext;
     private final Map<Integer, Integer> mCarrierIds = new ConcurrentHashMap<>();
     private final Map<Integer, PersistableBundle> mConfigs = new ConcurrentHashMap<>();
@@ -43,6 +50,9 @@ public class FakeTelephony {
 
     /** While set, the phone process is down. */
     public boolean down;
+
+    /** While set, what the phone process answers cannot be unparceled. */
+    public boolean malformed;
 
     /** While set, the telephony registry is not there. */
     public boolean registryDown;
@@ -67,6 +77,7 @@ public class FakeTelephony {
         @Override
         public PersistableBundle getConfigSubsetForSubIdWithFeature(
                 int subId, String callingPackage, String callingFeatureId, String[] keys) {
+            if (malformed) return makeMalformed();
             final PersistableBundle all =
                     getConfigForSubIdWithFeature(subId, callingPackage, callingFeatureId);
             keysRead = List.of(keys);
@@ -88,6 +99,20 @@ public class FakeTelephony {
             }
             announceConfig(subId);
         }
+    }
+
+    /** As it comes from another process: nobody looks into it before it is read. */
+    private static PersistableBundle makeMalformed() {
+        final Parcel contents = Parcel.obtain();
+        contents.writeInt(1);
+        contents.writeString(DrwaCarrierConfig.KEY_ENABLED);
+        contents.writeInt(NO_TYPE);
+        final Parcel parcel = Parcel.obtain();
+        parcel.writeInt(contents.dataSize());
+        parcel.writeInt(BUNDLE_MAGIC);
+        parcel.appendFrom(contents, 0, contents.dataSize());
+        parcel.setDataPosition(0);
+        return PersistableBundle.CREATOR.createFromParcel(parcel);
     }
 
     private class Registry extends ITelephonyRegistry.Default {

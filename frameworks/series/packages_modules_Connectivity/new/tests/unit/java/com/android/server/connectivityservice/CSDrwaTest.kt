@@ -37,10 +37,12 @@ import com.android.testutils.DevSdkIgnoreRule
 import com.android.testutils.DevSdkIgnoreRunner
 import org.junit.Test
 import org.junit.runner.RunWith
+import org.mockito.ArgumentCaptor
 import org.mockito.ArgumentMatchers.argThat
 import org.mockito.ArgumentMatchers.eq
 import org.mockito.Mockito.atLeastOnce
 import org.mockito.Mockito.clearInvocations
+import org.mockito.Mockito.doAnswer
 import org.mockito.Mockito.never
 import org.mockito.Mockito.verify
 
@@ -102,7 +104,52 @@ class CSDrwaTest : CSTest() {
 
     @Test
     fun testStartedWhenSystemIsReady() {
-        verify(drwaController).start()
+        verify(drwaController).start(any())
+    }
+
+    private fun limitedLp(sizes: String) = lp(CELL_IFNAME).apply { tcpBufferSizes = sizes }
+
+    /** Replaces the receive maximum of a network, as the policy does while it governs it. */
+    private fun govern(agent: CSAgentWrapper, maximum: String?) {
+        doAnswer {
+            val sizes: Array<String> = it.getArgument(1)
+            if (maximum != null) sizes[2] = maximum
+        }.`when`(drwaController).replaceReceiveMaximum(eq(agent.network.netId), any())
+        val onReceiveMaximum = ArgumentCaptor.forClass(Runnable::class.java)
+        verify(drwaController, atLeastOnce()).start(onReceiveMaximum.capture())
+        csHandler.post(onReceiveMaximum.value)
+        waitForIdle()
+    }
+
+    @Test
+    fun testReceiveMaximumIsReplacedWhileTheDefaultNetworkIsGoverned() {
+        val cell = Agent(nc = nc(TRANSPORT_CELLULAR), lp = limitedLp("1,2,3,4,5,6"))
+        cell.connect()
+        waitForIdle()
+        verify(netd).setTcpRWmemorySize("1 2 3", "4 5 6")
+
+        govern(cell, maximum = "30")
+        verify(netd).setTcpRWmemorySize("1 2 30", "4 5 6")
+        cell.sendLinkProperties(limitedLp("1,2,3,4,5,7"))
+        waitForIdle()
+        verify(netd).setTcpRWmemorySize("1 2 30", "4 5 7")
+
+        clearInvocations(netd)
+        govern(cell, maximum = null)
+        verify(netd).setTcpRWmemorySize("1 2 3", "4 5 7")
+    }
+
+    @Test
+    fun testReceiveMaximumOfAnotherNetworkIsNotReplaced() {
+        val cell = Agent(nc = nc(TRANSPORT_CELLULAR), lp = limitedLp("1,2,3,4,5,6"))
+        cell.connect()
+        govern(cell, maximum = "30")
+        clearInvocations(netd)
+
+        val wifiLp = lp("wlan0").apply { tcpBufferSizes = "7,8,9,10,11,12" }
+        Agent(nc = nc(TRANSPORT_WIFI), lp = wifiLp).connect()
+        waitForIdle()
+        verify(netd).setTcpRWmemorySize("7 8 9", "10 11 12")
     }
 
     @Test
