@@ -20,6 +20,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -285,6 +286,11 @@ TEST_F(DrwaProgramsTest, WhoHasOneNumberSharesAQueue) {
     EXPECT_NE(queue(mRmnet0), queue(mRmnet1));
     EXPECT_NE(slot(mRmnet0), slot(mEth0));
     EXPECT_NE(slot(mRmnet0), slot(mRmnet1));
+    // 0 is nobody's number.
+    mBpf->addInterface("rmnet2");
+    ASSERT_EQ(errorOfSetting("rmnet2", "125 0 0 1"), 0);
+    EXPECT_NE(queue(mBpf->indexOf("rmnet2")), queue(mRmnet1));
+    ASSERT_EQ(errorOfSetting("rmnet2", kOff), 0);
     // The first one leaves its queue to the other, and begins anew.
     const uint32_t shared = queue(mEth0);
     DrwaBpfCounts counts = {};
@@ -506,6 +512,13 @@ TEST_F(DrwaProgramsTest, RandomLives) {
             ASSERT_TRUE(slots.insert(dev.slot).second) << step;
             if (dev.number != 0) {
                 ASSERT_EQ(queues.emplace(dev.number, dev.queue).first->second, dev.queue) << step;
+            } else {
+                const auto devs = mBpf->devs();
+                const uint32_t queue = dev.queue;
+                const auto isThere = [&](const auto& one) {
+                    return mBpf->names.count(one.first) && one.second.queue == queue;
+                };
+                ASSERT_EQ(std::count_if(devs.begin(), devs.end(), isThere), 1) << step;
             }
         }
         for (const auto& [each, value] : wanted) {
