@@ -146,6 +146,14 @@ public class DrwaNetdKnobsTest extends DrwaControllerTestCase {
         mController.onNetworkDestroyed(CELL);
         idle();
         assertGoverned(RMNET);
+        // What is wanted stays the same when the other one leaves
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(Map.of(RMNET, ON), mNetd.getPrograms());
+        mNetd.removeClsact(RMNET);
+        mController.onNetworkDestroyed(OTHER);
+        idle();
+        assertEquals(Map.of(RMNET, ON), mNetd.getPrograms());
+        assertGoverned(RMNET);
     }
 
     @Test

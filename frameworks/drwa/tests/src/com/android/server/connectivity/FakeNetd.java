@@ -522,8 +522,9 @@ public class FakeNetd extends INetd.Default {
         if (parameter.equals(DrwaNetdKnobs.PROGRAMS)) {
             setPrograms(iface, value);
             written.add(iface + " " + parameter + "=" + value);
-            if (faultOf(iface, parameter) == Fault.DIES_AFTER_WRITE)
+            if (faultOf(iface, parameter) == Fault.DIES_AFTER_WRITE) {
                 throw new DeadObjectException();
+            }
             return;
         }
         final int number = Integer.parseInt(value);
