@@ -120,7 +120,7 @@ def find(aosp: Path | None, kernel: Path | None, android: str | None, host: str)
                 projects.append(made)
             else:
                 missing.append(description["path"])
-                needed += [description["path"]] if "host" in description else []
+                needed += [description["path"]] if description.get("host") == "A" else []
         if not projects and kernel is None:
             raise UsageError(f"{aosp} holds none of {', '.join(missing)}: name the root of a tree")
     if kernel is not None:

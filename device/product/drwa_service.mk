@@ -9,5 +9,8 @@ PRODUCT_PACKAGES += \
     DrwaServiceOverlay \
     drwa-service
 
+# For kernels without the series. The patches of system/bpf bring it; without them, nobody would load it.
+PRODUCT_PACKAGES += $(if $(wildcard system/bpf/drwa/Android.bp),drwa.o)
+
 # The _EXTRA jars come last. The service needs the classes of services.jar.
 PRODUCT_SYSTEM_SERVER_JARS_EXTRA += system_ext:drwa-service

@@ -124,6 +124,49 @@ def test_range_is_the_kernels() -> None:
     assert f"kMaxLambda = {kernel['MAX']};" in controller
 
 
+def fields(text: str, struct: str, pattern: str) -> list[tuple[str, str]]:
+    """The bits and the names of a structure's numbers, as the pattern finds them."""
+    body = re.search(rf"struct {struct} \{{(.*?)^\}};", text, re.DOTALL | re.MULTILINE)
+    assert body is not None
+    found = re.findall(pattern, body[1], re.MULTILINE)
+    return [(bits, name.replace("_", "").lower()) for bits, name in found]
+
+
+def test_maps_are_the_programs(tmp_path: Path) -> None:
+    """netd writes them without the programs' header, which has another license."""
+    kernel = building.NETD.parent / "kernel"
+    theirs = (kernel / "bpf" / "drwa.h").read_text()
+    header = (SRC / "drwa" / "DrwaBpf.h").read_text()
+    programs = (SRC / "drwa" / "DrwaPrograms.h").read_text()
+    for struct, ours in ("drwa_dev", "DrwaBpfDev"), ("drwa_counts", "DrwaBpfCounts"):
+        wanted = fields(theirs, struct, r"^\t__u(\d+)\t(\w+)(?:\[DRWA_BINS\])?;")
+        assert len(wanted) > 5
+        assert fields(header, ours, r"^    uint(\d+)_t (\w+)(?:\[kBins\])?;") == wanted
+    numbers = dict(re.findall(r"#define DRWA_(BINS|DEVS)\s+(\d+)", theirs))
+    assert f"kBins = {numbers['BINS']};" in header
+    assert f"kPlaces = {numbers['DEVS']};" in programs
+    limits = dict(
+        re.findall(
+            r"#define DRWA_LAMBDA_(MIN|MAX)\s+(\d+)",
+            (kernel / "src/include/linux/tcp_drwa.h").read_text(),
+        )
+    )
+    assert f"kMinLambda = {limits['MIN']};" in programs
+    assert f"kMaxLambda = {limits['MAX']};" in programs
+    knobs = "frameworks/drwa/src/com/android/server/connectivity/DrwaBpfKnobs.java"
+    (priority,) = re.findall(r"short PRIORITY = (\d+);", (building.TOP / knobs).read_text())
+    assert f"kPriority = {priority};" in header
+    (queue,) = re.findall(r"uint8_t state\[(\d+)\];", header)
+    source = tmp_path / "queue.c"
+    types = "".join(f"typedef __{name} {name};\n" for name in ("u8", "u16", "u32", "s32", "u64"))
+    source.write_text(
+        f"#include <stdbool.h>\n#include <stddef.h>\n#include <linux/types.h>\n{types}"
+        f'#include "drwa.h"\n_Static_assert(sizeof(struct drwa_queue) == {queue}, "queue");\n'
+    )
+    includes = [f"-I{kernel / 'bpf'}", f"-I{kernel / 'src/include'}"]
+    run("gcc", "-fsyntax-only", *includes, "-idirafter", kernel / "tests/include", source)
+
+
 def test_uplink_is_the_kernels() -> None:
     """The option, its range, and what the statistics begin with."""
     path = building.NETD.parent / "kernel" / "src" / "include" / "uapi" / "linux" / "drwa_up.h"
@@ -141,12 +184,6 @@ def test_uplink_is_the_kernels() -> None:
     ours = dict(re.findall(r"k(Min|Max)TargetMs = (\d+);", header))
     assert int(limits["MIN"]) <= 1000 * int(ours["Min"])
     assert 1000 * int(ours["Max"]) <= int(limits["MAX"])
-
-    def fields(text: str, struct: str, pattern: str) -> list[tuple[str, str]]:
-        body = re.search(rf"struct {struct} \{{(.*?)^\}};", text, re.DOTALL | re.MULTILINE)
-        assert body is not None
-        found = re.findall(pattern, body[1], re.MULTILINE)
-        return [(bits, name.replace("_", "").lower()) for bits, name in found]
 
     wanted = fields(kernel, "tc_drwa_up_xstats", r"^\t__u(\d+)\t(\w+);")
     read = fields(header, "DrwaUpStats", r"^    uint(\d+)_t (\w+);")

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
-// tells its listeners of interfaces, with the uplinks that take the form of such files; what
-// "dumpsys netd" prints of all that, and the reset at the start. A unix-domain socket stands in for
-// binder:
+// tells its listeners of interfaces, with the uplinks and BPF programs that take the form of such
+// files; what "dumpsys netd" prints of all that, and the reset at the start. A unix-domain socket
+// stands in for binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
@@ -38,6 +38,7 @@
 #include <android-base/unique_fd.h>
 
 #include "DrwaController.h"
+#include "DrwaPrograms.h"
 #include "DrwaUplink.h"
 
 using android::base::ErrnoError;
@@ -45,6 +46,7 @@ using android::base::Error;
 using android::base::Result;
 using android::base::unique_fd;
 using android::net::DrwaController;
+using android::net::DrwaPrograms;
 using android::net::DrwaUplink;
 
 namespace {
@@ -78,17 +80,24 @@ Result<std::string> pathOf(const std::string& version, const std::string& which,
     return path + ifName + "/" + parameter;
 }
 
+struct Controllers {
+    DrwaController controller;
+    DrwaUplink uplink;
+    DrwaPrograms programs;
+};
+
 // As NetdNativeService's patch has it.
-bool isDrwaUplink(const Words& words) {
-    return words[1] == "4" && words[2] == "1" && words[4] == DrwaUplink::kParameter;
+bool isNoFile(const Words& words, const char* name) {
+    return words[1] == "4" && words[2] == "1" && words[4] == name;
 }
 
-Result<std::string> getProcSysNet(DrwaUplink& uplink, const Words& words) {
-    if (isDrwaUplink(words)) {
-        auto target = uplink.getTarget(words[3]);
+Result<std::string> getProcSysNet(Controllers& controllers, const Words& words) {
+    if (isNoFile(words, DrwaUplink::kParameter)) {
+        auto target = controllers.uplink.getTarget(words[3]);
         if (!target.ok()) return target.error();
         return std::to_string(*target);
     }
+    if (isNoFile(words, DrwaPrograms::kParameter)) return controllers.programs.get(words[3]);
     auto path = pathOf(words[1], words[2], words[3], words[4]);
     if (!path.ok()) return path.error();
     std::string value;
@@ -96,9 +105,14 @@ Result<std::string> getProcSysNet(DrwaUplink& uplink, const Words& words) {
     return android::base::Trim(value);
 }
 
-Result<std::string> setProcSysNet(DrwaUplink& uplink, const Words& words) {
-    if (isDrwaUplink(words)) {
-        auto set = uplink.setTarget(words[3], words[5]);
+Result<std::string> setProcSysNet(Controllers& controllers, const Words& words) {
+    if (isNoFile(words, DrwaUplink::kParameter)) {
+        auto set = controllers.uplink.setTarget(words[3], words[5]);
+        if (!set.ok()) return set.error();
+        return "";
+    }
+    if (isNoFile(words, DrwaPrograms::kParameter)) {
+        auto set = controllers.programs.set(words[3], words[5]);
         if (!set.ok()) return set.error();
         return "";
     }
@@ -108,16 +122,17 @@ Result<std::string> setProcSysNet(DrwaUplink& uplink, const Words& words) {
     return "";
 }
 
-Result<std::string> call(DrwaController& controller, DrwaUplink& uplink, const Words& words) {
+Result<std::string> call(Controllers& controllers, const Words& words) {
     const std::string method = words.empty() ? "" : words[0];
-    if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(uplink, words);
-    if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(uplink, words);
+    if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(controllers, words);
+    if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(controllers, words);
     if (method == "registerUnsolicitedEventListener" && words.size() == 1) return "";
     if (method == "dump" && words.size() == 1) {
         std::string text;
         const auto println = [&](const std::string& line) { text += line + "\n"; };
-        controller.dump(println, false /* rates */);
-        uplink.dump(println);
+        controllers.controller.dump(println, false /* rates */);
+        controllers.uplink.dump(println);
+        controllers.programs.dump(println);
         return text;
     }
     return Error(EOPNOTSUPP) << "No such call";
@@ -231,10 +246,10 @@ void watchInterfaces(Listeners& listeners, unique_fd uevents, unique_fd routes) 
     }
 }
 
-void serve(DrwaController& controller, DrwaUplink& uplink, Listeners& listeners, unique_fd client) {
+void serve(Controllers& controllers, Listeners& listeners, unique_fd client) {
     const Stream in(fdopen(dup(client), "r"), fclose);
     while (const auto words = readWords(in.get())) {
-        auto result = call(controller, uplink, *words);
+        auto result = call(controllers, *words);
         std::string answer = std::to_string(result.ok() ? 0 : result.error().code());
         answer += '\0' + (result.ok() ? *result : result.error().message()) + '\0';
         if (*words == Words{"registerUnsolicitedEventListener"}) {
@@ -254,13 +269,12 @@ int main(int argc, char* argv[]) {
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    DrwaController controller;
+    Controllers controllers;
     // As Controllers::init()
-    const auto reset = controller.reset();
-    if (!reset.ok()) fprintf(stderr, "netd: %s\n", reset.error().message().c_str());
-    DrwaUplink uplink;
-    const auto uplinkReset = uplink.reset();
-    if (!uplinkReset.ok()) fprintf(stderr, "netd: %s\n", uplinkReset.error().message().c_str());
+    for (const auto& reset : {controllers.controller.reset(), controllers.uplink.reset(),
+                              controllers.programs.reset()}) {
+        if (!reset.ok()) fprintf(stderr, "netd: %s\n", reset.error().message().c_str());
+    }
 
     Listeners listeners;
     std::thread(watchInterfaces, std::ref(listeners), listenTo(NETLINK_KOBJECT_UEVENT, 1),
@@ -278,8 +292,6 @@ int main(int argc, char* argv[]) {
     for (;;) {
         unique_fd client(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
         if (client == -1) continue;
-        std::thread(serve, std::ref(controller), std::ref(uplink), std::ref(listeners),
-                    std::move(client))
-                .detach();
+        std::thread(serve, std::ref(controllers), std::ref(listeners), std::move(client)).detach();
     }
 }

@@ -5,6 +5,7 @@ import ast
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -96,6 +97,20 @@ def test_product_with_service(tree: Path, tool: str) -> None:
         "PRODUCT_PACKAGES_DEBUG": ["drwa_debug.rc"],
         "PRODUCT_SYSTEM_SERVER_JARS_EXTRA": ["system_ext:drwa-service"],
     }
+
+
+@pytest.mark.parametrize("tool", MAKES)
+def test_programs_come_with_the_loader_that_takes_them(tree: Path, tool: str) -> None:
+    (rule,) = re.findall(r"wildcard ([^)]+)", (PRODUCT / "drwa_service.mk").read_text())
+    series = TOP / "frameworks/series/system_bpf/0001-drwa-bpf/places.toml"
+    folder = tomllib.loads(series.read_text())["copy"]["kernel/bpf/android"]
+    assert rule == f"system/bpf/{folder}/Android.bp"
+    name = re.search(r'name: "(.*\.o)"', (TOP / "kernel/bpf/android/Android.bp").read_text())
+    assert name is not None
+    (tree / rule).parent.mkdir(parents=True)
+    (tree / rule).touch()
+    packages = evaluate(tree, tool, inherit("drwa_service.mk"))["PRODUCT_PACKAGES"]
+    assert packages == ["DrwaServiceOverlay", "drwa-service", name[1]]
 
 
 @pytest.mark.skipif("AOSP" not in os.environ, reason="AOSP=DIR names no real tree")

@@ -230,7 +230,7 @@ final class DrwaApplication {
     private void lookForBpf() {
         if (mBpfKnobs != null || mReasonNoBpf != null) return;
         try {
-            mBpfKnobs = mDeps.makeBpfKnobs(mLog);
+            mBpfKnobs = mDeps.makeBpfKnobs(mNetd, mLog);
         } catch (UnsupportedOperationException e) {
             mReasonNoBpf = e.getMessage();
         }

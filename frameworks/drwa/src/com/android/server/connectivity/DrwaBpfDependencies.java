@@ -19,6 +19,7 @@
 package com.android.server.connectivity;
 
 import android.annotation.NonNull;
+import android.net.INetd;
 
 /**
  * What the policy has within its reach inside of the module that the BPF programs come with.
@@ -28,7 +29,8 @@ import android.annotation.NonNull;
 public class DrwaBpfDependencies extends DrwaController.Dependencies {
     @Override
     @NonNull
-    DrwaKnobs makeBpfKnobs(@NonNull DrwaWriteLog log) throws UnsupportedOperationException {
+    DrwaKnobs makeBpfKnobs(@NonNull INetd netd, @NonNull DrwaWriteLog log)
+            throws UnsupportedOperationException {
         return new DrwaBpfKnobs(new DrwaBpfKnobs.Dependencies(), log);
     }
 }

@@ -119,13 +119,15 @@ public class DrwaController {
     /** What lies outside of this class's reach in a test. */
     public static class Dependencies {
         /**
-         * The knobs for a kernel without its own.
+         * The knobs for a kernel without its own: outside of the module that has programs, those
+         * that netd has.
          *
          * @throws UnsupportedOperationException with the reason, if they cannot be had
          */
         @NonNull
-        DrwaKnobs makeBpfKnobs(@NonNull DrwaWriteLog log) throws UnsupportedOperationException {
-            throw new UnsupportedOperationException("not within reach outside of the module");
+        DrwaKnobs makeBpfKnobs(@NonNull INetd netd, @NonNull DrwaWriteLog log)
+                throws UnsupportedOperationException {
+            return new DrwaNetdKnobs(netd, this::getInterfaceNames, log);
         }
 
         /** The names of the interfaces that exist, but for the loopback's, which has no knob. */
@@ -156,7 +158,7 @@ public class DrwaController {
         }
     }
 
-    /** As the other one, for hosts without BPF programs. */
+    /** As the other one, for hosts outside of the module. */
     public DrwaController(@NonNull Context context, @NonNull Handler handler, @NonNull INetd netd) {
         this(context, handler, netd, new Dependencies());
     }

@@ -971,7 +971,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         final UnsupportedOperationException thrown =
                 assertThrows(
                         UnsupportedOperationException.class,
-                        () -> new DrwaBpfDependencies().makeBpfKnobs(new DrwaWriteLog()));
+                        () -> new DrwaBpfDependencies().makeBpfKnobs(mNetd, new DrwaWriteLog()));
         assertTrue(
                 thrown.getMessage(),
                 thrown.getMessage().startsWith("cannot use /sys/fs/bpf/net_shared/"));
@@ -981,14 +981,5 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertEquals(
                 "/sys/fs/bpf/net_shared/prog_drwa_schedcls_egress_drwa",
                 DrwaBpfKnobs.programPath(false));
-    }
-
-    @Test
-    public void hostOutsideOfTheModuleHasNone() {
-        final UnsupportedOperationException thrown =
-                assertThrows(
-                        UnsupportedOperationException.class,
-                        () -> new DrwaController.Dependencies().makeBpfKnobs(new DrwaWriteLog()));
-        assertEquals("not within reach outside of the module", thrown.getMessage());
     }
 }

@@ -8,6 +8,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.robolectric.Shadows.shadowOf;
 
+import android.net.INetd;
 import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
@@ -57,7 +58,8 @@ public abstract class DrwaControllerTestCase {
         List<String> mGone = List.of();
 
         @Override
-        DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+        DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log) {
+            if (mNetd.hasPrograms()) return super.makeBpfKnobs(netd, log);
             if (!mNetd.hasBpf()) throw new UnsupportedOperationException("a reason");
             return new DrwaBpfKnobs(mBpf, log);
         }

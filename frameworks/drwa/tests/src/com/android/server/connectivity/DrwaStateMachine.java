@@ -17,6 +17,7 @@ import static org.junit.Assert.fail;
 import static org.robolectric.Shadows.shadowOf;
 
 import android.app.Application;
+import android.net.INetd;
 import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
@@ -290,7 +291,7 @@ public class DrwaStateMachine {
                                 }
 
                                 @Override
-                                DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+                                DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log) {
                                     if (mNetd.hasBpf()) return new DrwaBpfKnobs(mBpf, log);
                                     throw new UnsupportedOperationException("no programs");
                                 }

@@ -2,6 +2,7 @@
 
 package com.android.server.connectivity;
 
+import android.net.INetd;
 import android.system.ErrnoException;
 import com.android.net.module.util.IBpfMap;
 import com.android.net.module.util.Struct;
@@ -88,7 +89,7 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
         final FakeBpf bpf = new FakeBpf(netd);
         return new DrwaController.Dependencies() {
             @Override
-            DrwaKnobs makeBpfKnobs(DrwaWriteLog log) {
+            DrwaKnobs makeBpfKnobs(INetd unused, DrwaWriteLog log) {
                 return new DrwaBpfKnobs(bpf, log);
             }
 

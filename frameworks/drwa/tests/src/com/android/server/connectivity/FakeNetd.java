@@ -59,10 +59,17 @@ public class FakeNetd extends INetd.Default {
 
     private final Set<String> mClsact = ConcurrentHashMap.newKeySet();
     private final Set<String> mPoliced = ConcurrentHashMap.newKeySet();
+
+    /** By interface, what netd's own programs are set to; null without them. */
+    private Map<String, String> mPrograms;
+
     private boolean mKernelHasDrwa = true;
     private boolean mKernelHasQueues = true;
     private boolean mNetdHasUplink = true;
     private boolean mKernelHasUplink = true;
+
+    /** Why netd cannot use its programs, which it has by {@link #addPrograms}. */
+    public String programsProblem;
 
     /** Applies to all calls until changed. */
     public Fault fault = Fault.NONE;
@@ -145,6 +152,7 @@ public class FakeNetd extends INetd.Default {
         mFilters.remove(iface);
         mClsact.remove(iface);
         mPoliced.remove(iface);
+        if (mPrograms != null) mPrograms.remove(iface);
         announce(listener -> listener.onInterfaceRemoved(iface));
     }
 
@@ -155,6 +163,9 @@ public class FakeNetd extends INetd.Default {
         if (mFilters.containsKey(from)) mFilters.put(to, mFilters.remove(from));
         if (mClsact.remove(from)) mClsact.add(to);
         if (mPoliced.remove(from)) mPoliced.add(to);
+        if (mPrograms != null && mPrograms.containsKey(from)) {
+            mPrograms.put(to, mPrograms.remove(from));
+        }
         if (mQueues.containsKey(from)) mQueues.put(to, mQueues.remove(from));
         if (mUplinks.containsKey(from)) mUplinks.put(to, mUplinks.remove(from));
         if (mVendorQdiscs.remove(from)) mVendorQdiscs.add(to);
@@ -179,6 +190,46 @@ public class FakeNetd extends INetd.Default {
     /** As a module with programs, whatever the kernel has. */
     public void addBpf() {
         mDevs = new FakeBpfMap<>(DrwaBpfKnobs.Dev.class, 64, new SystemCalls());
+    }
+
+    /** As a netd that owns programs, which the platform's loader has pinned. */
+    public void addPrograms() {
+        mPrograms = new ConcurrentSkipListMap<>();
+    }
+
+    public boolean hasPrograms() {
+        return mPrograms != null;
+    }
+
+    /** What netd's programs govern, by interface. */
+    public Map<String, String> getPrograms() {
+        return mPrograms;
+    }
+
+    private void setPrograms(String iface, String value) {
+        if (!value.matches("0|[1-9][0-9]{2,3} [0-9]+ [01] [01]")) {
+            throw new ServiceSpecificException(OsConstants.EINVAL);
+        }
+        if (!value.equals("0") && mPoliced.contains(iface)) {
+            mPrograms.remove(iface);
+            mFilters.remove(iface);
+            throw new ServiceSpecificException(
+                    OsConstants.EEXIST,
+                    "Priority 1 at "
+                            + iface
+                            + "'s ingress is another's, a filter of kind matchall");
+        }
+        final boolean attached = getFilters(iface).size() == 2;
+        final String former =
+                value.equals("0") ? mPrograms.remove(iface) : mPrograms.put(iface, value);
+        if (value.equals("0")) {
+            if (former == null) redundantWrites++;
+            mFilters.remove(iface);
+        } else {
+            if (attached && value.equals(former)) redundantWrites++;
+            mClsact.add(iface);
+            mFilters.put(iface, new ArrayList<>(List.of(false, true)));
+        }
     }
 
     /** As when a module of the kernel's was loaded. */
@@ -456,6 +507,8 @@ public class FakeNetd extends INetd.Default {
                 return Integer.toString(getQueue(iface));
             case DrwaUplink.TARGET:
                 return Integer.toString(getUplink(iface));
+            case DrwaNetdKnobs.PROGRAMS:
+                return mPrograms.getOrDefault(iface, DrwaNetdKnobs.OFF_VALUE);
             default:
                 return "1";
         }
@@ -466,6 +519,14 @@ public class FakeNetd extends INetd.Default {
             int ipVersion, int which, String iface, String parameter, String value)
             throws RemoteException {
         checkCall(ipVersion, which, iface, parameter);
+        if (parameter.equals(DrwaNetdKnobs.PROGRAMS)) {
+            setPrograms(iface, value);
+            written.add(iface + " " + parameter + "=" + value);
+            if (faultOf(iface, parameter) == Fault.DIES_AFTER_WRITE) {
+                throw new DeadObjectException();
+            }
+            return;
+        }
         final int number = Integer.parseInt(value);
         final Integer former;
         if (parameter.equals(DrwaSysctlKnobs.QUEUE)) {
@@ -515,6 +576,13 @@ public class FakeNetd extends INetd.Default {
         assertEquals(INetd.IPV4, ipVersion);
         assertEquals(INetd.CONF, which);
         throwIf(faultOf(iface, parameter));
+        if (parameter.equals(DrwaNetdKnobs.PROGRAMS) && mPrograms != null) {
+            if (programsProblem != null) {
+                throw new ServiceSpecificException(OsConstants.ENOENT, programsProblem);
+            }
+            if (hasInterface(iface) || iface.equals("lo")) return;
+            throw new ServiceSpecificException(OsConstants.ENODEV);
+        }
         if (hasFile(iface, parameter)) return;
         // What is no file, netd looks for itself
         final boolean isFile = !parameter.equals(DrwaUplink.TARGET) || !mNetdHasUplink;
@@ -530,6 +598,8 @@ public class FakeNetd extends INetd.Default {
                 return hasSysctl(iface) && mKernelHasQueues;
             case DrwaUplink.TARGET:
                 return hasInterface(iface) && mNetdHasUplink && mKernelHasUplink;
+            case DrwaNetdKnobs.PROGRAMS:
+                return false;
             default:
                 return mKnobs.containsKey(iface);
         }
