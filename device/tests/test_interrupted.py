@@ -334,9 +334,11 @@ def test_signals_while_git_is_at_work(world: World, name: str) -> None:
             if code:
                 assert re.fullmatch(r"drwa: interrupted(; \w+ was [\w ]+)?\n", said)
         world.drwa("status")
-        assert world.snapshot() in (old, new)
-        world.drwa("revert")
-        assert world.snapshot() == old
+        found = world.snapshot()
+        assert found in (old, new)
+        if found == new:
+            world.drwa("revert")
+            assert world.snapshot() == old
 
 
 def test_two_at_once(world: World) -> None:
@@ -439,7 +441,7 @@ for kib in $4; do
         [ ! -d $tree/.git ] || git -C $tree status --porcelain; done)
     left=$(find . -name "drwa" -path "*/.git/*" -o -name ".drwa" -o -name "*.lock")
     echo "$kib $code $same $dirty$left"
-    drwa/device/drwa revert --aosp aosp --kernel linux > "$3/out"
+    [ $same = untouched ] || drwa/device/drwa revert --aosp aosp --kernel linux > "$3/out"
 done
 """
 
