@@ -153,7 +153,8 @@ def _compile(compiler: str, parser: Path, sources: Path, program: Path) -> str:
     settings |= {} if "HOME" in os.environ else {"GOCACHE": str(sources.parent / "cache")}
     try:
         done = subprocess.run(
-            [compiler, "build", "-o", str(program), "bpjson"],
+            # The folder is another one each time, and is in no object: the next ones are cached.
+            [compiler, "build", "-trimpath", "-o", str(program), "bpjson"],
             cwd=sources.parent,
             env={k: v for k, v in os.environ.items() if k != "GOROOT"} | settings,
             stdin=subprocess.DEVNULL,

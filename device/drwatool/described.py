@@ -12,7 +12,7 @@ Each folder of kernel/series, frameworks/series/PROJECT and netd_patches/series 
 import re
 import tempfile
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,18 +33,23 @@ from drwatool.places import (
 AUTHOR = "DRWA for Android"
 EMAIL = "drwa@example.org"
 # Fixed, so that the same sources give the same bytes.
-DATE = "2012-11-14T00:00:00Z"
+DATE = "1352851200 +0000"  # 2012-11-14
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_CONFIG_COUNT": "0",
-    **{f"GIT_{role}_NAME": AUTHOR for role in ("AUTHOR", "COMMITTER")},
-    **{f"GIT_{role}_EMAIL": EMAIL for role in ("AUTHOR", "COMMITTER")},
-    **{f"GIT_{role}_DATE": DATE for role in ("AUTHOR", "COMMITTER")},
+    # Objects stay in the pack that they come in, which is gone soon.
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "fastimport.unpackLimit",
+    "GIT_CONFIG_VALUE_0": "0",
+    "GIT_CONFIG_KEY_1": "pack.compression",
+    "GIT_CONFIG_VALUE_1": "0",
+    # Whose sign-off the patches have
+    "GIT_COMMITTER_NAME": AUTHOR,
+    "GIT_COMMITTER_EMAIL": EMAIL,
     "TZ": "UTC",
 }
 FORMAT = [
-    *("format-patch", "-1", "--stdout", "--zero-commit", "--no-numbered", "--no-signature"),
+    *("format-patch", "--signoff", "--zero-commit", "--no-numbered", "--no-signature"),
     *("--no-renames", "--full-index", "--stat=72"),
 ]
 
@@ -232,30 +237,36 @@ def patches(series: Series, prefix: str = "", executable: Collection[str] = ()) 
 
     Some vendors' trees have all files executable.
     """
-    made = {}
+    who = f"{AUTHOR} <{EMAIL}> {DATE}".encode()
+    modes = {path: "100755" if path in executable else "100644" for path in _touched(series)}
+    before = {path: series.before[path] for path in modes}
+    commits: list[tuple[str, Mapping[str, str | None]]] = [("pristine", before)]
+    commits += [(step.message, files) for step, files in series.steps]
+    stream = [b"feature done\n"]
+    for message, files in commits:
+        said = f"{message.strip()}\n".encode()
+        stream.append(b"commit refs/heads/made\ncommitter %b\ndata %d\n%b" % (who, len(said), said))
+        for path, text in files.items():
+            if text is not None:
+                content = text.encode(errors="surrogateescape")
+                stream.append(f"M {modes[path]} inline {prefix}{path}\n".encode())
+                stream.append(b"data %d\n%b\n" % (len(content), content))
+    stream.append(b"done\n")
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
-        tree = Path(name)
-        git = Repository(tree, tree / ".git", ENVIRONMENT).git
-        git("init", "--quiet", "--template=")
-        touched = {path for _, files in series.steps for path in files}
-        _write(tree, {prefix + path: series.before[path] for path in touched})
-        for path in touched & set(executable):
-            (tree / prefix / path).chmod(0o755)
-        git("add", "--all", "--force")
-        git("commit", "--quiet", "--allow-empty", "--message=pristine")
-        for step, files in series.steps:
-            _write(tree, {prefix + path: text for path, text in files.items()})
-            git("add", "--all", "--force")
-            git("commit", "--quiet", "--signoff", "--file=-", text=step.message.encode())
-            made[f"{step.name}.patch"] = decoded(git(*FORMAT))
-    return made
+        folder = Path(name)
+        git = Repository(folder, folder / ".git", ENVIRONMENT).git
+        git("init", "--quiet", "--template=", "--initial-branch=made")
+        # In one go: a git for each patch's files, its commit and its mail takes a while.
+        git("fast-import", "--quiet", "--depth=0", text=b"".join(stream))
+        written = git(*FORMAT, f"-{len(series.steps)}").decode().splitlines()
+        return {
+            f"{step.name}.patch": decoded((folder / path).read_bytes())
+            for (step, _), path in zip(series.steps, written, strict=True)
+        }
 
 
-def _write(tree: Path, files: dict[str, str | None]) -> None:
-    for path, text in files.items():
-        if text is not None:
-            (tree / path).parent.mkdir(parents=True, exist_ok=True)
-            (tree / path).write_bytes(text.encode(errors="surrogateescape"))
+def _touched(series: Series) -> set[str]:
+    return {path for _, files in series.steps for path in files}
 
 
 def folder_reader(folder: Path) -> Reader:

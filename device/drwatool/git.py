@@ -59,9 +59,10 @@ class Repository:
         except GitError:
             return None
 
-    def path(self, name: str) -> Path:
-        """Where git keeps a file of its own, e.g. "index"; worktrees share some of them."""
-        return self.folder / self.line("rev-parse", "--git-path", name)
+    def paths(self, *names: str) -> list[Path]:
+        """Where git keeps files of its own, e.g. "index"; worktrees share some of them."""
+        asked = [word for name in names for word in ("--git-path", name)]
+        return [self.folder / line for line in self.line("rev-parse", *asked).split("\n")]
 
     def head(self) -> str:
         return self.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
@@ -78,7 +79,7 @@ class Repository:
             yield self.with_environment(
                 GIT_INDEX_FILE=str(folder / "index"),
                 GIT_OBJECT_DIRECTORY=str(folder / "objects"),
-                GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self.path("objects")),
+                GIT_ALTERNATE_OBJECT_DIRECTORIES=str(*self.paths("objects")),
             )
 
 
@@ -88,8 +89,8 @@ def open_repository(folder: Path) -> Repository:
         raise UsageError(f"{folder}: no such folder: put it back")
     found = Repository(folder, folder)
     try:
-        top = Path(found.line("rev-parse", "--show-toplevel"))
-        git_dir = Path(found.line("rev-parse", "--absolute-git-dir"))
+        said = found.line("rev-parse", "--show-toplevel", "--absolute-git-dir")
+        top, git_dir = map(Path, said.split("\n"))
     except GitError as error:
         if "dubious ownership" in str(error):
             raise UsageError(

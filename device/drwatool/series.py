@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 from drwatool import described, trees
@@ -121,19 +122,18 @@ class Change:
 
 
 def read_patches(project: Project, repository: Repository) -> list[Patch]:
-    patches = []
-    for path in project.patches:
-        text = path.read_bytes()
-        patches.append(
-            Patch(
-                path,
-                f"{project.series}/{path.stem}",
-                _patch_ids(repository, text)[0][0],
-                files_of(path),
-                _origin(text.decode(errors="surrogateescape")),
-            )
+    texts = [path.read_bytes() for path in project.patches]
+    ids = _patch_ids(repository, b"".join(texts))
+    return [
+        Patch(
+            path,
+            f"{project.series}/{path.stem}",
+            patch_id,
+            files_of(path),
+            _origin(text.decode(errors="surrogateescape")),
         )
-    return patches
+        for path, text, (patch_id, _) in zip(project.patches, texts, ids, strict=True)
+    ]
 
 
 def _origin(mail: str) -> tuple[str, str]:
@@ -173,6 +173,7 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
     steps = described.read_series(*project.described)
     base, there = _before(repository, project.prefix, steps[0])
 
+    @cache
     def read(path: str) -> str | None:
         name = f"{project.prefix}{path}"
         blob = repository.try_git("cat-file", "blob", f"{base}:{name}")
@@ -283,10 +284,11 @@ def commit_id(repository: Repository, commit: str) -> str:
 
 def refuse_unclean(repository: Repository) -> None:
     """ConflictError unless the tracked files are as committed; others may lie about."""
-    for name, what in IN_PROGRESS.items():
-        if repository.path(name).exists():
+    *marks, lock = repository.paths(*IN_PROGRESS, "index.lock")
+    for mark, what in zip(marks, IN_PROGRESS.values(), strict=True):
+        if mark.exists():
             raise ConflictError(f"{repository.folder}: {what} is under way: finish or abort it")
-    if (lock := repository.path("index.lock")).exists():
+    if lock.exists():
         raise index_locked(lock)
     if changed := uncommitted(repository):
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""

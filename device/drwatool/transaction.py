@@ -24,6 +24,7 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 from drwatool.errors import ConflictError, DrwaError, explained
@@ -68,8 +69,14 @@ class Switch:
         self.repository = repository
         self.state = repository.git_dir / "drwa"
         self.work = repository.folder / ".drwa"
-        self.index = repository.path("index")
-        self.lock = self.index.with_name("index.lock")
+
+    @cached_property
+    def index(self) -> Path:
+        return self.repository.paths("index")[0]
+
+    @property
+    def lock(self) -> Path:
+        return self.index.with_name("index.lock")
 
     @property
     def begun(self) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small git trees with paths of AOSP and the kernel, series for them, and the tool with those."""
 
+import compileall
 import json
 import os
 import re
@@ -291,6 +292,8 @@ def _install(top: Path) -> None:
         shutil.copy(DEVICE / name, top / "device")
     for name in "bpjson", "drwatool":
         shutil.copytree(DEVICE / name, top / "device" / name)
+    # It writes no bytecode itself, and would be compiled at each of many runs.
+    compileall.compile_dir(top / "device/drwatool", quiet=1)
     write(top / "frameworks/releases.toml", RELEASES)
     write(top / "kernel/lines.toml", LINES)
 

@@ -27,6 +27,7 @@ from drwatool.described import (  # noqa: E402
 from drwatool.places import put  # noqa: E402
 
 LINE = "6.12"
+KEPT_LINE = "7.3"
 STEPS = read_series(KERNEL / "series", KERNEL / "src")
 TCP_H = "include/linux/tcp.h"
 MAKEFILE = "net/ipv4/Makefile"
@@ -149,6 +150,7 @@ TOGETHER = [
 ]
 
 
+@pytest.mark.long
 def test_three_differences_are_taken(
     wanted: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,7 +186,14 @@ def files_of(series: Series) -> dict[str, str]:
     return {path: text for _, files in series.steps for path, text in files.items()}
 
 
-@pytest.mark.parametrize("line", read_lines())
+@pytest.mark.parametrize(
+    "line",
+    # make test has the sources of the kernel that it boots, and of that whose patches are kept.
+    [
+        pytest.param(line, marks=[] if line in (LINE, KEPT_LINE) else [pytest.mark.lines])
+        for line in read_lines()
+    ],
+)
 def test_taken_out_and_put_in_again(line: str) -> None:
     """As in a tree whose history is one commit: what it was is made of what it is."""
     pristine = read_with([], line)
@@ -215,14 +224,13 @@ def test_a_guess_at_what_was_there_is_told(name: str) -> None:
 
 def test_the_patches_of_a_line(tmp_path: Path) -> None:
     """In place of a tree's, as kernel/mkseries makes them."""
-    line = "7.3"
-    read_with([], line)
+    read_with([], KEPT_LINE)
     made = tmp_path / "made"
-    command = [str(KERNEL.parent / "device/drwa"), "patches", "--line", line, "-o", str(made)]
+    command = [str(KERNEL.parent / "device/drwa"), "patches", "--line", KEPT_LINE, "-o", str(made)]
     done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True)
-    assert done.stdout.startswith(f"{made}/kernel: 8 patches, for linux-source-{line} ")
+    assert done.stdout.startswith(f"{made}/kernel: 8 patches, for linux-source-{KEPT_LINE} ")
     written = {path.name: path.read_bytes() for path in (made / "kernel").iterdir()}
-    reference = KERNEL / "patches" / line
+    reference = KERNEL / "patches" / KEPT_LINE
     assert written == {path.name: path.read_bytes() for path in reference.iterdir()}
 
 

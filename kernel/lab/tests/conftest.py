@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from drwalab import cli, guest, kernels, pool, spec
+from drwalab import cli, guest, kernels, network, pool, spec
 from drwalab.kernels import KernelMissing
 from drwalab.sources import KERNEL_DIR, read_lines
 from drwalab.spec import RunSpec
@@ -89,14 +89,23 @@ def needs_kernels(specs: Sequence[RunSpec]) -> None:
         pytest.skip(str(e))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run() -> Run:
-    """Boots a guest and gives its result: run("stock", rate="1mbit", base_rtt="10ms")."""
+    """Boots a guest and gives its result: run("stock", rate="1mbit", base_rtt="10ms").
 
-    def boot(scheme: str, **options: object) -> dict[str, Any]:
+    The same run of another test of the file is not played again, and nothing beside it unless
+    asked for: idle=True plays the idle link, too.
+    """
+    played: dict[tuple[RunSpec, str], dict[str, Any]] = {}
+
+    def boot(scheme: str, idle: bool = False, **options: object) -> dict[str, Any]:
         one = spec.parse(scheme, {key.replace("_", "-"): v for key, v in options.items()})
-        needs_kernels([one])
-        return pool.run_specs([one])[0]
+        # What a test adds to a guest's first commands makes another run of it.
+        key = one, network.setup_script(one)
+        if idle or key not in played:
+            needs_kernels([one])
+            played[key] = pool.run_specs([one], beside_idle=idle)[0]
+        return played[key]
 
     return boot
 

@@ -132,12 +132,12 @@ def test_constant_rate_is_exact(run: Run) -> None:
 def test_idle_link(run: Run, tmp_path: Path) -> None:
     """The base RTT and a probe's time on the link; on a trace, also the wait for an opportunity."""
     given: dict[str, Any] = {"base_rtt": "20ms", "duration": "2s"}
-    idle = run("idle", rate="1mbit", **given)
+    idle = run("idle", rate="1mbit", **given, idle=True)
     # 84 bytes take 672 us.
     assert idle["rtt_ms"]["mean"] == pytest.approx(20.672, abs=1e-3)
     assert (idle["rtt_ms"]["count"], idle["rtt_ms"]["lost"]) == (40, 0)
     assert idle["rtt_ms"]["idle"] == {key: idle["rtt_ms"][key] for key in ("mean", "p50", "p95")}
-    busy = run("stock", rate="1mbit", **given, cc="bbr", flows=2, seed=3)
+    busy = run("stock", rate="1mbit", **given, cc="bbr", flows=2, seed=3, idle=True)
     assert busy["rtt_ms"]["idle"] == idle["rtt_ms"]["idle"]
     path = tmp_path / "slow.down"
     path.write_text("200\n")
@@ -460,7 +460,5 @@ def test_runs_as_an_ordinary_user(open_folder: Path) -> None:
     process.start()
     process.join(60)
     assert process.exitcode == 0
-    (as_root,) = pool.run_specs([one], progress=False)
-    # Of a run of the idle link, which the pool puts beside each.
-    del as_root["rtt_ms"]["idle"]
+    (as_root,) = pool.run_specs([one], progress=False, beside_idle=False)
     assert answer.get() == (NOBODY, results.dump([as_root]))
