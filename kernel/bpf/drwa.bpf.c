@@ -236,7 +236,7 @@ static u32 load32(const u8 *bytes)
 }
 
 /* Options from @at to @end */
-static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
+static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end, bool out)
 {
 	u64 kind, kinds = 0, ts_at = 0, mss_at = 0, scale_at = 0;
 	u8 option[2], value[8];
@@ -265,12 +265,12 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 		s->tsval = load32(value);
 		s->tsecr = load32(value + 4);
 	}
-	if (mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
+	if (out && mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
 		s->mss = value[0] << 8 | value[1];
-	if (scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1)) {
-		s->scales = 1;
+	/* Of what comes, that alone matters. */
+	s->scales = kinds >> TCPOPT_WINDOW & 1;
+	if (out && scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1))
 		s->scale = min(value[0], DRWA_SCALE_MAX);
-	}
 	if (kinds & (1ULL << TCPOPT_MD5SIG | 1ULL << TCPOPT_AO))
 		s->aside = DRWA_SIGNED;
 	else if (kinds & 1ULL << TCPOPT_MPTCP)
@@ -348,7 +348,7 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, struct heade
 		s->tsval = bpf_ntohl(tcp->ts_val);
 		s->tsecr = bpf_ntohl(tcp->ts_ecr);
 	} else if (header > TCP_BYTES) {
-		parse_options(skb, s, s->at + TCP_BYTES, s->at + header);
+		parse_options(skb, s, s->at + TCP_BYTES, s->at + header, out);
 	}
 	return true;
 }

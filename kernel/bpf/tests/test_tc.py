@@ -196,12 +196,25 @@ def test_the_verifier_follows_few(built: Path) -> None:
     assert max(found.values()) <= VISITED // 4, found
 
 
-@pytest.fixture(scope="module")
-def fuzz(built: Path) -> Path:
-    source = Path(__file__).with_name("fuzz_packets.c")
+def packets_program(built: Path, name: str) -> Path:
+    source = Path(__file__).with_name(f"{name}.c")
     # Behind the kernel's headers for user space
     headers = f"-idirafter{KERNEL / 'tests/include'}"
-    return for_host(source, built / "fuzz_packets", headers, "-lbpf")
+    return for_host(source, built / name, headers, "-lbpf")
+
+
+@pytest.fixture(scope="module")
+def fuzz(built: Path) -> Path:
+    return packets_program(built, "fuzz_packets")
+
+
+@pytest.mark.usefixtures("bpf")
+def test_what_a_packet_costs_is_told(built: Path) -> None:
+    """All kinds of packets, by the program that the design page names."""
+    program = packets_program(built, "time_packets")
+    told = subprocess.check_output([str(program), str(built / "drwa.bpf.o")], text=True)
+    kinds = re.findall(r"(\w+ \w+) \d+", told)
+    assert kinds == ["data in", "ACK out", "ACK in", "data out", "UDP in"]
 
 
 def fuzzed(fuzz: Path, program: Path) -> subprocess.CompletedProcess[str]:
