@@ -369,9 +369,12 @@ static void raise(u64 *most, u64 n)
 		*most = n;
 }
 
+/* A comparison of 32 bits would cost twice that. */
 static u32 beyond_headers(u32 bytes)
 {
-	return bytes - min(bytes, DRWA_HEADER_BYTES);
+	s64 more = (u64)bytes - DRWA_HEADER_BYTES;
+
+	return more & ~(more >> 63);
 }
 
 static u32 bin(u32 us)
