@@ -31,6 +31,11 @@
 /* All is inlined but what the kernel runs. */
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
 #pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)
+#include "tcp_drwa_classic.h"
+/* No flow follows the paper's law, which need not be among the instructions. */
+#define classic_sample(...)	__builtin_unreachable()
+#define classic_due(...)	(__builtin_unreachable(), false)
+#define classic_round(...)	__builtin_unreachable()
 #include "tcp_drwa_core.c"
 #pragma clang attribute pop
 
@@ -177,13 +182,25 @@ struct tcp {
 
 #define TCP_BYTES	offsetof(struct tcp, ts_head)
 
+/* An IP header without options, and TCP's behind it */
+struct headers {
+	union {
+		struct ipv6		v6;
+		struct {
+			u8		unused[sizeof(struct ipv6) - sizeof(struct ipv4)];
+			struct ipv4	v4;
+		};
+	};
+	struct tcp			tcp;
+};
+
 /* A segment, with what the options say that matters here */
 struct segment {
-	struct drwa_key	key;
-	struct tcp	tcp;
+	struct drwa_key	*key;
+	struct tcp	*tcp;
 	u32		at;	/* of the header behind IP's in the packet */
 	u32		len;	/* payload, bytes */
-	u32		now_us;
+	u32		now_us;	/* if somebody has to know */
 	u32		tsval;
 	u32		tsecr;
 	u32		mss;
@@ -192,6 +209,7 @@ struct segment {
 	u8		scales;
 	u8		aside;
 	u8		protocol;
+	u8		whole;	/* TCP's header came with IP's */
 };
 
 /* 1 if equal, else 0, without a branch; below 2^32 */
@@ -218,7 +236,7 @@ static u32 load32(const u8 *bytes)
 }
 
 /* Options from @at to @end */
-static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end)
+static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 end, bool out)
 {
 	u64 kind, kinds = 0, ts_at = 0, mss_at = 0, scale_at = 0;
 	u8 option[2], value[8];
@@ -247,12 +265,12 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 		s->tsval = load32(value);
 		s->tsecr = load32(value + 4);
 	}
-	if (mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
+	if (out && mss_at && !bpf_skb_load_bytes(skb, mss_at, value, 2))
 		s->mss = value[0] << 8 | value[1];
-	if (scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1)) {
-		s->scales = 1;
+	/* Of what comes, that alone matters. */
+	s->scales = kinds >> TCPOPT_WINDOW & 1;
+	if (out && scale_at && !bpf_skb_load_bytes(skb, scale_at, value, 1))
 		s->scale = min(value[0], DRWA_SCALE_MAX);
-	}
 	if (kinds & (1ULL << TCPOPT_MD5SIG | 1ULL << TCPOPT_AO))
 		s->aside = DRWA_SIGNED;
 	else if (kinds & 1ULL << TCPOPT_MPTCP)
@@ -261,41 +279,41 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 		s->aside = DRWA_UNREAD;
 }
 
-/* Addresses and protocol, of a packet that @out says where it goes
+/* Addresses and protocol, of a packet that @out says where it goes. Most have a TCP header
+ * with timestamps next: it is read at once.
  *
  * Return: bytes behind IP's header, 0: it is another protocol, or a fragment.
  */
-static u32 parse_ip(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
+static u32 parse_ip(struct __sk_buff *skb, u32 l2, struct segment *s, struct headers *h, bool out)
 {
 	u32 bytes, header;
 
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
-		struct ipv4 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)) ||
-		    (ip.fragment & bpf_htons(0x3fff)))
+		s->whole = !bpf_skb_load_bytes(skb, l2, &h->v4, sizeof(h->v4) + sizeof(h->tcp));
+		if ((!s->whole && bpf_skb_load_bytes(skb, l2, &h->v4, sizeof(h->v4))) ||
+		    (h->v4.fragment & bpf_htons(0x3fff)))
 			return 0;
-		header = (ip.version_words & 15) * 4;
-		bytes = bpf_ntohs(ip.len) - header;
+		header = (h->v4.version_words & 15) * 4;
+		s->whole &= header == sizeof(h->v4);
+		bytes = bpf_ntohs(h->v4.len) - header;
 		/* Longer than the field can say (BIG TCP) */
-		if (!ip.len)
+		if (!h->v4.len)
 			bytes = skb->len - l2 - header;
 		s->at = l2 + header;
-		s->protocol = ip.protocol;
-		s->key.remote[0] = out ? ip.to : ip.from;
-		s->key.local[0] = out ? ip.from : ip.to;
+		s->protocol = h->v4.protocol;
+		s->key->remote[0] = out ? h->v4.to : h->v4.from;
+		s->key->local[0] = out ? h->v4.from : h->v4.to;
 	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6 ip;
-
-		if (bpf_skb_load_bytes(skb, l2, &ip, sizeof(ip)))
+		s->whole = !bpf_skb_load_bytes(skb, l2, &h->v6, sizeof(h->v6) + sizeof(h->tcp));
+		if (!s->whole && bpf_skb_load_bytes(skb, l2, &h->v6, sizeof(h->v6)))
 			return 0;
-		bytes = bpf_ntohs(ip.len);
-		if (!ip.len)
-			bytes = skb->len - l2 - sizeof(ip);
-		s->at = l2 + sizeof(ip);
-		s->protocol = ip.next;
-		__builtin_memcpy(s->key.remote, out ? ip.to : ip.from, sizeof(ip.to));
-		__builtin_memcpy(s->key.local, out ? ip.from : ip.to, sizeof(ip.to));
+		bytes = bpf_ntohs(h->v6.len);
+		if (!h->v6.len)
+			bytes = skb->len - l2 - sizeof(h->v6);
+		s->at = l2 + sizeof(h->v6);
+		s->protocol = h->v6.next;
+		__builtin_memcpy(s->key->remote, out ? h->v6.to : h->v6.from, sizeof(h->v6.to));
+		__builtin_memcpy(s->key->local, out ? h->v6.from : h->v6.to, sizeof(h->v6.to));
 	} else {
 		return 0;
 	}
@@ -306,36 +324,38 @@ static u32 parse_ip(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
  *
  * Return: false if there is none that is whole.
  */
-static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, bool out)
+static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, struct headers *h, bool out)
 {
+	struct tcp *tcp = &h->tcp;
 	u32 bytes, header;
 
-	__builtin_memset(s, 0, sizeof(*s));
-	bytes = parse_ip(skb, l2, s, out);
-	/* Of what comes, UDP wants it as well. */
-	if (!out || s->protocol == IPPROTO_TCP)
-		s->now_us = bpf_ktime_get_ns() / NSEC_PER_USEC;
+	bytes = parse_ip(skb, l2, s, h, out);
 	if (s->protocol != IPPROTO_TCP)
 		return false;
-	if (bpf_skb_load_bytes(skb, s->at, &s->tcp, sizeof(s->tcp))) {
-		if (bpf_skb_load_bytes(skb, s->at, &s->tcp, TCP_BYTES))
+	if (!s->whole && bpf_skb_load_bytes(skb, s->at, tcp, sizeof(*tcp))) {
+		if (bpf_skb_load_bytes(skb, s->at, tcp, TCP_BYTES))
 			return false;
-		s->tcp.ts_head = 0;
+		tcp->ts_head = 0;
 	}
-	s->key.remote_port = out ? s->tcp.to : s->tcp.from;
-	s->key.local_port = out ? s->tcp.from : s->tcp.to;
-	header = (s->tcp.words >> 4) * 4;
+	s->key->remote_port = out ? tcp->to : tcp->from;
+	s->key->local_port = out ? tcp->from : tcp->to;
+	header = (tcp->words >> 4) * 4;
 	s->len = bytes - header;
 	if (header < TCP_BYTES || (s32)s->len < 0 || s->at + bytes > skb->len)
 		return false;
-	if (!(s->tcp.flags & TCPHDR_SYN) && header >= sizeof(s->tcp) && s->tcp.ts_head == TS_HEAD) {
+	if (!(tcp->flags & TCPHDR_SYN) && header >= sizeof(*tcp) && tcp->ts_head == TS_HEAD) {
 		s->ts = 1;
-		s->tsval = bpf_ntohl(s->tcp.ts_val);
-		s->tsecr = bpf_ntohl(s->tcp.ts_ecr);
+		s->tsval = bpf_ntohl(tcp->ts_val);
+		s->tsecr = bpf_ntohl(tcp->ts_ecr);
 	} else if (header > TCP_BYTES) {
-		parse_options(skb, s, s->at + TCP_BYTES, s->at + header);
+		parse_options(skb, s, s->at + TCP_BYTES, s->at + header, out);
 	}
 	return true;
+}
+
+static u32 clock_us(void)
+{
+	return bpf_ktime_get_ns() / NSEC_PER_USEC;
 }
 
 static void count(u64 *counter, u64 n)
@@ -349,9 +369,12 @@ static void raise(u64 *most, u64 n)
 		*most = n;
 }
 
+/* A comparison of 32 bits would cost twice that. */
 static u32 beyond_headers(u32 bytes)
 {
-	return bytes - min(bytes, DRWA_HEADER_BYTES);
+	s64 more = (u64)bytes - DRWA_HEADER_BYTES;
+
+	return more & ~(more >> 63);
 }
 
 static u32 bin(u32 us)
@@ -436,13 +459,13 @@ static u32 window_came_us(struct drwa_flow *f, const struct segment *s)
  */
 static u32 answer(struct drwa_flow *f, const struct segment *s)
 {
-	bool syn = s->tcp.flags & TCPHDR_SYN;
+	bool syn = s->tcp->flags & TCPHDR_SYN;
 
 	/* Of the SYN that was seen; some send data with it. */
-	if (!(s->tcp.flags & TCPHDR_ACK) ||
-	    bpf_ntohl(s->tcp.ack) - f->opened_seq - 1 > U16_MAX)
+	if (!(s->tcp->flags & TCPHDR_ACK) ||
+	    bpf_ntohl(s->tcp->ack) - f->opened_seq - 1 > U16_MAX)
 		return 0;
-	if (s->tcp.flags & TCPHDR_RST) {
+	if (s->tcp->flags & TCPHDR_RST) {
 		f->fin_came = DRWA_RST;
 		return 0;
 	}
@@ -458,7 +481,7 @@ static u32 answer(struct drwa_flow *f, const struct segment *s)
 		/* A subflow is one if both ends say so. */
 		if (s->aside || f->aside == DRWA_MPTCP)
 			f->aside = s->aside;
-		f->next = bpf_ntohl(s->tcp.seq) + 1;
+		f->next = bpf_ntohl(s->tcp->seq) + 1;
 		f->hole = f->next;
 		f->acked = f->next;
 		f->edge += f->next;
@@ -489,22 +512,22 @@ static u32 sample_us(struct drwa_flow *f, const struct segment *s)
  */
 static bool deliver(struct drwa_flow *f, const struct segment *s)
 {
-	u32 seq = bpf_ntohl(s->tcp.seq), end = seq + s->len, acked = READ_ONCE(f->acked);
+	u32 seq = bpf_ntohl(s->tcp->seq), end = seq + s->len, acked = READ_ONCE(f->acked);
 
 	if ((s32)(acked - f->next) > 0)
 		f->next = acked;
 	if (seq == f->next)
-		f->fin_came |= s->tcp.flags & DRWA_RST;
+		f->fin_came |= s->tcp->flags & DRWA_RST;
 	if ((s32)(end - f->next) < 0 || (s32)(end - READ_ONCE(f->edge)) > 0)
 		return false;
 	if ((s32)(seq - f->next) > 0)
 		f->hole = end;
-	f->fin_came |= s->tcp.flags & DRWA_FIN;
+	f->fin_came |= s->tcp->flags & DRWA_FIN;
 	if (end == f->next)
 		return false;
 	f->next = end;
 	/* An ACK of what came late, or behind a hole, would have waited for what came before. */
-	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
+	if (f->forwarded && f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
 		f->lan_seq = end;
 		f->lan_sent_us = s->now_us;
 		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
@@ -520,19 +543,12 @@ static void align(struct drwa_flow *f)
 	f->d.wnd = (f->d.wnd + unit - 1) & -unit;
 }
 
-/* No flow has another one, and the paper's need not be among the instructions. */
-static void assume_law(const struct drwa_flow *f)
-{
-	__builtin_assume(f->d.law == DRWA_LAW_DELAY);
-}
-
 /* A sender that stops sending timestamps is a new one. */
 static void take_sample(struct drwa_flow *f, const struct segment *s, u32 rtt_us)
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
 	if (f->d.rtt_us && (s->ts || !f->d.clock)) {
-		assume_law(f);
 		drwa_sample(&f->d, rtt_us, owd_us);
 		return;
 	}
@@ -571,7 +587,6 @@ static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct dr
 	if (!f->d.lambda)
 		count(&counts->flows, 1);
 	f->d.lambda = dev->lambda;
-	assume_law(f);
 	drwa_round(&f->d, &queue->link, s->now_us, f->next, f->mss);
 	if (dev->aqm)
 		keep_share(f, queue, s->now_us);
@@ -593,7 +608,7 @@ static void count_aside(struct drwa_counts *counts, const struct drwa_flow *f, u
 static void resume(struct drwa_flow *f, const struct drwa_counts *counts, const struct segment *s)
 {
 	f->came_since_us = counts->began_us;
-	f->next = bpf_ntohl(s->tcp.seq);
+	f->next = bpf_ntohl(s->tcp->seq);
 	f->hole = f->next;
 	f->window_us = 0;
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
@@ -626,7 +641,7 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 	}
 	if ((s32)(owd_us - f->owd_us) < 0)
 		f->owd_us = owd_us;
-	tell_delay(queue, s->now_us, s->key.local_port << 16 | s->key.remote_port,
+	tell_delay(queue, s->now_us, s->key->local_port << 16 | s->key->remote_port,
 		   owd_us - f->owd_us);
 }
 
@@ -665,11 +680,12 @@ static u32 lambda_of(const struct drwa_flow *f, const struct drwa_dev *dev)
 }
 
 static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,
-		 struct drwa_counts *counts, const struct segment *s)
+		 struct drwa_counts *counts, struct segment *s)
 {
 	u32 rtt_us = 0;
 	bool delivered;
 
+	s->now_us = clock_us();
 	if (!f->answered) {
 		rtt_us = answer(f, s);
 		if (!f->answered)
@@ -680,13 +696,13 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		resume(f, counts, s);
 	if (f->aside) {
 		/* What was offered is not followed, so any will do. */
-		f->fin_came |= s->tcp.flags & (DRWA_FIN | DRWA_RST);
+		f->fin_came |= s->tcp->flags & (DRWA_FIN | DRWA_RST);
 		count_aside(counts, f, s->len);
 		return;
 	}
 	delivered = deliver(f, s);
 	if (s->len)
-		measure_segment(f, s->len, s->tcp.flags);
+		measure_segment(f, s->len, s->tcp->flags);
 	if (!rtt_us && s->len)
 		rtt_us = sample_us(f, s);
 	if (!lambda_of(f, dev)) {
@@ -705,7 +721,6 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 	if (f->d.rtt_us)
 		drwa_credit(&queue->link, s->len);
 	hear(queue, s->now_us);
-	assume_law(f);
 	if (delivered && drwa_due(&f->d, &queue->link, s->now_us))
 		end_round(f, dev, queue, counts, s);
 }
@@ -714,9 +729,9 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 
 /* Is it the answer to an echo of the owner's? */
 static void hear_echo(struct __sk_buff *skb, const struct segment *s, const struct drwa_dev *dev,
-		      struct drwa_queue *queue, u32 now_us)
+		      struct drwa_queue *queue)
 {
-	u32 rtt_us, came, sent;
+	u32 now_us, rtt_us, came, sent;
 	struct drwa_echo echo;
 	u8 kind;
 
@@ -725,6 +740,7 @@ static void hear_echo(struct __sk_buff *skb, const struct segment *s, const stru
 	    bpf_skb_load_bytes(skb, s->at + ICMP_BYTES, &echo, sizeof(echo)) ||
 	    echo.id != dev->echo)
 		return;
+	now_us = clock_us();
 	rtt_us = now_us - bpf_ntohl(echo.sent_us);
 	if (rtt_us - 1 >= DRWA_RTT_MAX_US)
 		return;
@@ -767,7 +783,7 @@ static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 {
 	u8 first[4];
 
-	if (is_tunnels_port(s->key.remote_port) || is_tunnels_port(s->key.local_port))
+	if (is_tunnels_port(s->key->remote_port) || is_tunnels_port(s->key->local_port))
 		return true;
 	if (bpf_skb_load_bytes(skb, s->at + UDP_BYTES, first, sizeof(first)))
 		return false;
@@ -780,12 +796,12 @@ static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 				 struct drwa_counts *counts, u32 bytes)
 {
-	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, s->key);
 
 	if (!u) {
 		__builtin_memset(&none, 0, sizeof(none));
-		bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST);
-		u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+		bpf_map_update_elem(&drwa_udp, s->key, &none, BPF_NOEXIST);
+		u = bpf_map_lookup_elem(&drwa_udp, s->key);
 		if (!u)
 			return NULL;
 	}
@@ -813,23 +829,24 @@ static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us
 static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa_dev *dev,
 		     struct drwa_queue *queue, struct drwa_counts *counts, u32 bytes)
 {
-	u32 now_us = s->now_us, delay_us, target_us;
+	u32 now_us, delay_us, target_us;
 	struct drwa_udp *u;
 	u16 ports[2];
 
 	if (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6) {
 		if (dev->echo)
-			hear_echo(skb, s, dev, queue, now_us);
+			hear_echo(skb, s, dev, queue);
 		return false;
 	}
 	if (s->protocol != IPPROTO_UDP || bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
 		return false;
-	s->key.remote_port = ports[0];
-	s->key.local_port = ports[1];
+	s->key->remote_port = ports[0];
+	s->key->local_port = ports[1];
 	u = find_udp(skb, s, counts, bytes);
 	if (!u || u->state == DRWA_UDP_DEAF || (u->client && dev->local) ||
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
 		return false;
+	now_us = clock_us();
 	drwa_credit(&queue->link, beyond_headers(bytes));
 	hear(queue, now_us);
 	if (!aqm_is_bulk(u, now_us, bytes))
@@ -866,21 +883,21 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 /* A SYN, or a SYN ACK */
 static void open(struct __sk_buff *skb, const struct segment *s, const struct drwa_counts *counts)
 {
-	u32 window = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	u32 window = bpf_ntohs(s->tcp->window), acked = bpf_ntohl(s->tcp->ack);
 	/* Before 4.18, what a map is given comes from the stack. */
 	struct drwa_flow none, *f;
 
 	/* Its padding, too */
 	__builtin_memset(&none, 0, sizeof(none));
-	if (bpf_map_update_elem(&drwa_flows, &s->key, &none, BPF_ANY))
+	if (bpf_map_update_elem(&drwa_flows, s->key, &none, BPF_ANY))
 		return;
-	f = bpf_map_lookup_elem(&drwa_flows, &s->key);
+	f = bpf_map_lookup_elem(&drwa_flows, s->key);
 	if (!f)
 		return;
-	f->opened_us = s->now_us;
+	f->opened_us = clock_us();
 	f->came_since_us = counts->began_us;
 	f->sent_since_us = counts->began_us;
-	f->opened_seq = bpf_ntohl(s->tcp.seq);
+	f->opened_seq = bpf_ntohl(s->tcp->seq);
 	f->ifindex = skb->ifindex;
 	f->forwarded = !!skb->ingress_ifindex;
 	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
@@ -892,7 +909,7 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	f->ts = s->ts;
 	f->aside = s->aside;
 	f->edge = window;
-	if (s->tcp.flags & TCPHDR_ACK) {
+	if (s->tcp->flags & TCPHDR_ACK) {
 		f->passive = 1;
 		f->next = acked;
 		f->hole = acked;
@@ -901,37 +918,44 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	}
 }
 
+/* Did the client acknowledge what is awaited? */
+static bool is_lan_acked(const struct drwa_flow *f, u32 acked)
+{
+	return f->forwarded && READ_ONCE(f->lan_sent) != f->lan_done &&
+	       (s32)(acked - f->lan_seq) >= 0;
+}
+
 /* The mean of the way to the client and back, for the sender waits for all of it: a least one
  * would leave out what a busy Wi-Fi adds.
  */
-static void measure_lan(struct drwa_flow *f, const struct segment *s, u32 acked)
+static void measure_lan(struct drwa_flow *f, u32 now_us)
 {
-	u32 us, sent = READ_ONCE(f->lan_sent);
+	u32 us = now_us - f->lan_sent_us;
 
-	if (sent == f->lan_done || (s32)(acked - f->lan_seq) < 0)
-		return;
-	us = s->now_us - f->lan_sent_us;
-	WRITE_ONCE(f->lan_done, sent);
-	if (!f->forwarded)
-		return;
+	WRITE_ONCE(f->lan_done, f->lan_done + 1);
 	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
 }
 
+/* Is its timestamp another one, with a place to keep it? */
+static bool is_markable(struct drwa_flow *f, const struct segment *s)
+{
+	if (!s->ts || s->tsval == f->tsval)
+		return false;
+	f->tsval = s->tsval;
+	return (u8)(f->marked - READ_ONCE(f->echoed)) < DRWA_MARKS;
+}
+
 /* Sixteen of an RTT, if timestamps tick that often */
-static void mark(struct drwa_flow *f, const struct segment *s)
+static void mark(struct drwa_flow *f, const struct segment *s, u32 now_us)
 {
 	u8 i = f->marked;
 	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
 	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
 
-	if (!s->ts || s->tsval == f->tsval)
-		return;
-	f->tsval = s->tsval;
-	if ((u8)(i - READ_ONCE(f->echoed)) >= DRWA_MARKS ||
-	    s->now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
+	if (now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
 		return;
 	next->tsval = s->tsval;
-	next->at_us = s->now_us;
+	next->at_us = now_us;
 	WRITE_ONCE(f->marked, i + 1);
 }
 
@@ -940,7 +964,7 @@ static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 uni
 {
 	__be16 window = bpf_htons(units);
 
-	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp.window,
+	return !bpf_l4_csum_replace(skb, s->at + offsetof(struct tcp, check), s->tcp->window,
 				    window, sizeof(window)) &&
 	       !bpf_skb_store_bytes(skb, s->at + offsetof(struct tcp, window), &window,
 				    sizeof(window), 0);
@@ -950,7 +974,7 @@ static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 uni
 static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
 		  struct drwa_counts *counts, bool governed)
 {
-	u32 units = bpf_ntohs(s->tcp.window), acked = bpf_ntohl(s->tcp.ack);
+	u32 units = bpf_ntohs(s->tcp->window), acked = bpf_ntohl(s->tcp->ack);
 	u32 scale = f->scale & 15, cap = READ_ONCE(f->d.wnd), left = f->edge - acked;
 
 	if (governed && cap) {
@@ -969,8 +993,9 @@ static void offer(struct __sk_buff *skb, struct drwa_flow *f, const struct segme
 static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segment *s,
 		 const struct drwa_dev *dev, struct drwa_counts *counts)
 {
-	u32 acked = bpf_ntohl(s->tcp.ack);
-	bool seen = f->sent_since_us == (u32)counts->began_us;
+	u32 acked = bpf_ntohl(s->tcp->ack);
+	bool seen = f->sent_since_us == (u32)counts->began_us, lan, markable;
+	u32 now_us;
 
 	if (!seen) {
 		/* The filters were away: this one tells what was offered meanwhile. */
@@ -979,8 +1004,15 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	}
 	if (!seen || (s32)(acked - f->acked) > 0)
 		WRITE_ONCE(f->acked, acked);
-	measure_lan(f, s, acked);
-	mark(f, s);
+	lan = is_lan_acked(f, acked);
+	markable = is_markable(f, s);
+	if (lan || markable) {
+		now_us = clock_us();
+		if (lan)
+			measure_lan(f, now_us);
+		if (markable)
+			mark(f, s, now_us);
+	}
 	offer(skb, f, s, counts, lambda_of(f, dev) && seen);
 }
 
@@ -992,16 +1024,16 @@ static void let_client_be(struct __sk_buff *skb, struct segment *s)
 
 	if (bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
 		return;
-	s->key.local_port = ports[0];
-	s->key.remote_port = ports[1];
-	u = bpf_map_lookup_elem(&drwa_udp, &s->key);
+	s->key->local_port = ports[0];
+	s->key->remote_port = ports[1];
+	u = bpf_map_lookup_elem(&drwa_udp, s->key);
 	if (u) {
 		u->client = 1;
 		return;
 	}
 	__builtin_memset(&none, 0, sizeof(none));
 	none.client = 1;
-	bpf_map_update_elem(&drwa_udp, &s->key, &none, BPF_NOEXIST);
+	bpf_map_update_elem(&drwa_udp, s->key, &none, BPF_NOEXIST);
 }
 
 /* Whose packet it is */
@@ -1039,8 +1071,10 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 
 DRWA_PROG(ingress)(struct __sk_buff *skb)
 {
+	struct drwa_key key = {};
+	struct headers headers;
+	struct segment s = { .key = &key, .tcp = &headers.tcp };
 	struct drwa_flow *f;
-	struct segment s;
 	struct place p;
 	u32 bytes;
 
@@ -1050,14 +1084,14 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 	bytes = skb->len - p.dev->l2;
 	count(&p.counts->came, beyond_headers(bytes));
 	raise(&p.queue->came, p.counts->came_before + p.counts->came);
-	if (!parse(skb, p.dev->l2, &s, false)) {
+	if (!parse(skb, p.dev->l2, &s, &headers, false)) {
 		count(&p.counts->not_tcp, bytes);
 		if (p.dev->aqm && p.dev->lambda &&
 		    came_udp(skb, &s, p.dev, p.queue, p.counts, bytes))
 			return TC_ACT_SHOT;
 		return TC_ACT_UNSPEC;
 	}
-	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	f = bpf_map_lookup_elem(&drwa_flows, &key);
 	if (f)
 		came(f, p.dev, p.queue, p.counts, &s);
 	else if (s.len)
@@ -1067,36 +1101,38 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 
 DRWA_PROG(egress)(struct __sk_buff *skb)
 {
+	struct drwa_key key = {};
+	struct headers headers;
+	struct segment s = { .key = &key, .tcp = &headers.tcp };
 	struct drwa_flow *f;
-	struct segment s;
 	struct place p;
 
 	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
 	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
 	raise(&p.queue->sent, p.counts->sent_before + p.counts->sent);
-	if (!parse(skb, p.dev->l2, &s, true)) {
+	if (!parse(skb, p.dev->l2, &s, &headers, true)) {
 		if (p.dev->aqm && p.dev->local && skb->ingress_ifindex &&
 		    s.protocol == IPPROTO_UDP)
 			let_client_be(skb, &s);
 		return TC_ACT_UNSPEC;
 	}
-	if (s.tcp.flags & TCPHDR_SYN) {
-		if (!(s.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
+	if (headers.tcp.flags & TCPHDR_SYN) {
+		if (!(headers.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
 			open(skb, &s, p.counts);
 		return TC_ACT_UNSPEC;
 	}
-	f = bpf_map_lookup_elem(&drwa_flows, &s.key);
+	f = bpf_map_lookup_elem(&drwa_flows, &key);
 	if (!f)
 		return TC_ACT_UNSPEC;
-	if ((s.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	if ((headers.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
 	    (f->answered || f->passive) && !f->aside)
 		sent(skb, f, &s, p.dev, p.counts);
-	if (s.tcp.flags & TCPHDR_FIN)
+	if (headers.tcp.flags & TCPHDR_FIN)
 		f->fin_sent = 1;
 	/* The last ACK, or there is none to come */
-	if ((s.tcp.flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
-		bpf_map_delete_elem(&drwa_flows, &s.key);
+	if ((headers.tcp.flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
+		bpf_map_delete_elem(&drwa_flows, &key);
 	return TC_ACT_UNSPEC;
 }
 

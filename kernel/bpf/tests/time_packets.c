@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a packet costs in the tc programs, by BPF_PROG_TEST_RUN
+ *
+ * time_packets OBJECT...
+ *
+ * Of each object, ns for a packet of each kind on a connection that is governed, beyond
+ * those of a program that does nothing. The least of many runs, which a busy machine does
+ * not change; windows are not lowered, and of what is sent no timestamp is new.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s32 s32;
+typedef __u64 u64;
+#define static_assert	_Static_assert
+#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
+#include "drwa.h"
+
+#define ETHERNET	14
+#define LOOPBACK	1	/* the interface of a test run */
+#define PACKET_MAX	1600
+#define PAYLOAD		1400
+#define REPEAT		2000
+#define TIMES		200
+
+enum { SYN = 2, ACK = 16, TCP = 6, UDP = 17 };
+
+struct packet {
+	u8	bytes[PACKET_MAX];
+	u32	n;
+};
+
+static void put16(u8 *at, u32 value)
+{
+	at[0] = value >> 8;
+	at[1] = value;
+}
+
+static void put32(u8 *at, u32 value)
+{
+	put16(at, value >> 16);
+	put16(at + 2, value);
+}
+
+static struct packet make(bool out, u8 protocol, u8 flags, u32 seq, u32 ack, u32 payload)
+{
+	static const u8 syn[] = { 2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1, 1, 3, 3, 7 };
+	static const u8 other[] = { 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 1 };
+	u32 options = flags & SYN ? sizeof(syn) : sizeof(other), bytes = 40 + options + payload;
+	struct packet p = { .n = ETHERNET + bytes };
+	u8 *ip = p.bytes + ETHERNET, *tcp = ip + 20;
+
+	put16(p.bytes + 12, 0x0800);
+	ip[0] = 0x45;
+	put16(ip + 2, bytes);
+	ip[8] = 64;
+	ip[9] = protocol;
+	put32(ip + 12, out ? 0x0a000001 : 0xc0000201);
+	put32(ip + 16, out ? 0xc0000201 : 0x0a000001);
+	put16(tcp, out ? 40000 : 443);
+	put16(tcp + 2, out ? 443 : 40000);
+	put32(tcp + 4, seq);
+	put32(tcp + 8, ack);
+	tcp[12] = (20 + options) / 4 << 4;
+	tcp[13] = flags;
+	put16(tcp + 14, 512);
+	memcpy(tcp + 20, flags & SYN ? syn : other, options);
+	return p;
+}
+
+static u32 run(int fd, const struct packet *p, int repeat)
+{
+	u8 after[PACKET_MAX];
+	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = p->bytes, .data_size_in = p->n,
+		    .data_out = after, .data_size_out = sizeof(after), .repeat = repeat);
+
+	if (bpf_prog_test_run_opts(fd, &how)) {
+		perror("BPF_PROG_TEST_RUN");
+		exit(2);
+	}
+	return how.duration;
+}
+
+static u32 least(int fd, struct packet p)
+{
+	u32 ns, found = ~0U;
+	int i;
+
+	for (i = 0; i < TIMES; i++) {
+		ns = run(fd, &p, REPEAT);
+		if (ns < found)
+			found = ns;
+	}
+	return found;
+}
+
+static int nothing(void)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", code, 2, NULL);
+}
+
+static int program(struct bpf_object *object, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
+}
+
+static int time_object(const char *path)
+{
+	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
+	struct packet syn = make(true, TCP, SYN, 1000, 0, 0);
+	struct packet answer = make(false, TCP, SYN | ACK, 5000, 1001, 0);
+	struct packet ack = make(true, TCP, ACK, 1001, 5001, 0);
+	struct bpf_object *object = bpf_object__open(path);
+	u32 loopback = LOOPBACK, none;
+	struct bpf_program *each;
+	int in, out;
+
+	if (!object)
+		return 2;
+	bpf_object__for_each_program(each, object)
+		bpf_program__set_type(each, BPF_PROG_TYPE_SCHED_CLS);
+	if (bpf_object__load(object))
+		return 2;
+	in = program(object, "drwa_ingress");
+	out = program(object, "drwa_egress");
+	bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_devs"), &loopback, &dev,
+			    BPF_ANY);
+	run(out, &syn, 1);
+	run(in, &answer, 1);
+	run(out, &ack, 1);
+	none = least(nothing(), ack);
+	printf("%s: data in %u, ACK out %u, ACK in %u, data out %u, UDP in %u\n", path,
+	       least(in, make(false, TCP, ACK, 5001, 1001, PAYLOAD)) - none, least(out, ack) - none,
+	       least(in, make(false, TCP, ACK, 5001 + PAYLOAD, 1001, 0)) - none,
+	       least(out, make(true, TCP, ACK, 1001, 5001, PAYLOAD)) - none,
+	       least(in, make(false, UDP, 0, 0, 0, PAYLOAD)) - none);
+	bpf_object__close(object);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int i, failed = argc < 2 ? 2 : 0;
+
+	if (failed)
+		fputs("Usage: time_packets OBJECT...\n", stderr);
+	for (i = 1; i < argc && !failed; i++)
+		failed = time_object(argv[i]);
+	return failed;
+}
