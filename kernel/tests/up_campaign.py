@@ -26,9 +26,9 @@ DUPLEX = Flow(server=model.SILENT, short_each=8)
 DOWNLOAD = Flow(model.DOWNLOAD, start_us=500_000)
 FETCHES = Flow(model.FETCH, start_us=5_000_000, interval_us=500_000)
 # As from Qualcomm's modems: asked each 5 ms, and said 2 ms before it is heard.
-TOLD: Mapping[str, int] = {"told_us": 5_000, "told_late_us": 2_000}
+TOLD: dict[str, object] = {"told_us": 5_000, "told_late_us": 2_000}
 # What reads the modem's queue; its target is that of the lab's.
-QCUT_D: Mapping[str, int] = {"gate": model.OCCUPANCY, "target_us": 20_000}
+QCUT_D: dict[str, object] = {"gate": model.OCCUPANCY, "target_us": 20_000}
 LIARS = (
     model.NO_CLOCK,
     model.DEAD,
