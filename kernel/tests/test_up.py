@@ -243,6 +243,14 @@ def test_queries_are_marks_enough() -> None:
         assert run.rtt_ms(0.95, BEFORE) < 90
 
 
+@pytest.mark.parametrize("queue_ms", [20, 100, 300])
+def test_a_clock_in_microseconds_stops_no_upload_beside_a_download(queue_ms: int) -> None:
+    """As Linux has them where asked to: what it claims no queue of a download explains."""
+    download = {"down_bps": 10_000_000, "down_queue_us": queue_ms * 1000, "seconds": MINUTE_S}
+    run = model.run([OPAQUE_PROBES, Flow(tick_us=1)], **download)  # type: ignore[arg-type]
+    assert run.use > 0.95
+
+
 @pytest.mark.parametrize("server", [model.SILENT, model.DEAD])
 def test_nobody_answers(server: int) -> None:
     """Where nobody is asked who may answer, the gate opens at once: as if it were not there."""

@@ -113,9 +113,11 @@ MECHANISMS: dict[str, Edits] = {
         ("	if (before_us(u->crossed, u->closed_released))\n", "	if (0)\n"),
     ),
     "the far end's clock": (("	if (!clock_us || f->aside) {", "	if (1) {"),),
-    "clocks that lag": (("		f->aside = f->fallen_us > 2 * UP_OPEN_US;\n", ""),),
+    "clocks that tick otherwise": (
+        ("	f->aside = f->strayed_us >= 2 * UP_OPEN_US;\n", "	f->aside = 0;\n"),
+    ),
     "no queue is longer than the RTT": (
-        ("	if (x - f->base_us > rtt + 2 * UP_TICK_US)", "	if (0)"),
+        ("} else if (x - f->base_us > rtt + 2 * UP_TICK_US) {", "} else if (0) {"),
     ),
     "the least that it waited": (
         ("late = min(max(x - f->base_us, *least_us), late);", "late = min(x - f->base_us, late);"),

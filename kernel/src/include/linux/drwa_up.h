@@ -55,7 +55,7 @@ struct drwa_up_mark {
  * @base_us:	least delay to the far end, its clock less ours, any offset
  * @rtt_min_us:	least time from a mark to its answer
  * @drain_us:	least lateness in this round of DRWA_UP_DRAIN, U32_MAX: none
- * @fallen_us:	how much @base_us has fallen
+ * @strayed_us:	how much @base_us was set anew by
  * @seen_us:	when it last met no queue
  * @head:	oldest mark
  * @tail:	newest mark
@@ -75,7 +75,7 @@ struct drwa_up_flow {
 	u32	base_us;
 	u32	rtt_min_us;
 	u32	drain_us;
-	u32	fallen_us;
+	u32	strayed_us;
 	u32	seen_us;
 	u16	head;
 	u16	tail;

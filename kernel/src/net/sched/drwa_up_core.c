@@ -431,14 +431,17 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		f->clock = 1;
 		f->base_us = x - *least_us;
 	}
+	/* A clock that falls behind by two seconds, or leaps ahead so far, is none that ticks once
+	 * a millisecond, unless a queue of so long went. No queue is longer than the RTT.
+	 */
 	if (before_us(x, f->base_us)) {
-		f->fallen_us += f->base_us - x;
-		f->aside = f->fallen_us > 2 * UP_OPEN_US;
+		f->strayed_us += min(f->base_us - x, UP_OPEN_US);
 		f->base_us = x;
-	}
-	/* No queue is longer than the RTT. */
-	if (x - f->base_us > rtt + 2 * UP_TICK_US)
+	} else if (x - f->base_us > rtt + 2 * UP_TICK_US) {
+		f->strayed_us += min(x - f->base_us, UP_OPEN_US);
 		f->base_us = x - late;
+	}
+	f->aside = f->strayed_us >= 2 * UP_OPEN_US;
 	f->bounded = x - f->base_us + up_noise(u) < there_us;
 	/* Both ways together are no later than our own clock says, if no download's queue
 	 * was on the way back when they were at their best.
