@@ -126,7 +126,7 @@ MECHANISMS: dict[str, Edits] = {
     "a clock's word for who has none": (
         ("		if (up_told_up(u, rtt, now_us)) {", "		if (0) {"),
     ),
-    "queries": ((" : u->mark[i].end == end)", " : false)"),),
+    "queries": (("(exact ? u->mark[i].end == end :", "(exact ? false :"),),
     "one mark a tick": (
         (
             "		if (m->flow == f - u->flow && now_us",

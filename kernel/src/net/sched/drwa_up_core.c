@@ -341,13 +341,13 @@ void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 static bool up_pop(struct drwa_up *u, struct drwa_up_flow *f, u32 end,
 		   struct drwa_up_mark *last)
 {
-	bool upto = f->kind == DRWA_UP_UPTO;
+	bool exact = f->kind == DRWA_UP_EXACT;
 	u16 i, newest = UP_NONE;
 
 	for (i = f->head; i != UP_NONE; i = u->mark[i].next) {
-		if (upto ? not_after(u->mark[i].end, end) : u->mark[i].end == end)
+		if (exact ? u->mark[i].end == end : not_after(u->mark[i].end, end))
 			newest = i;
-		else if (upto)
+		else if (!exact)
 			break;
 	}
 	if (newest == UP_NONE)
@@ -660,8 +660,10 @@ static void up_start_anew(struct drwa_up *u)
 {
 	struct drwa_up_flow *f;
 
-	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
-		f->answered = f->clock = 0;
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
+		f->answered = 0;
+		f->clock = 0;
+	}
 	u->blind = 0;
 	u->delay_us = 0;
 	u->phase = DRWA_UP_START;
@@ -871,7 +873,7 @@ static void up_learn(struct drwa_up *u, u32 grant, u32 at_us)
 
 	if (u->rate)
 		wait_us = clamp_t(u32, max(up_time(u, 2 * UP_SEGMENT), 2 * u->silence_us),
-				UP_WAIT_US, UP_SPAN_US);
+				  UP_WAIT_US, UP_SPAN_US);
 	if (!u->learning) {
 		u->learning = 1;
 	} else if (at_us - u->learn_us < wait_us) {
