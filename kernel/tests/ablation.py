@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What each mechanism of the law is for: the model's campaign and the tests without it."""
+"""What each mechanism of a law is for: its model's campaign and its tests without it."""
 
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +17,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import builds
 import constants
-import model
+import up_ablation
+import up_campaign
+from builds import Edits
 from constants import Cells
-from model import Edits
 
-RESULT = builds.TESTS / "results" / "ablation.md"
 TESTED = (
     "test_model.py",
     "test_recovery.py",
@@ -202,8 +203,41 @@ MECHANISMS: dict[str, Edits] = {
 }
 
 
-def failing(edits: Edits) -> int:
-    """How many of the law's tests in user space fail."""
+@dataclass(frozen=True)
+class Law:
+    """What is looked at, and where: its mechanisms and its campaign."""
+
+    record: str
+    source: Path
+    mechanisms: Mapping[str, Edits]
+    row: Callable[[Edits], Cells]
+    campaign: list[str]
+    tested: tuple[str, ...] = ()
+    # What a cell changes by when nothing of it does: an edit, in place of a limit alone
+    chance: Edits = ()
+    option: str = ""
+
+    @property
+    def result(self) -> Path:
+        return builds.TESTS / "results" / f"{self.record}.md"
+
+
+DOWNLINK = Law("ablation", builds.CORE, MECHANISMS, constants.row, constants.what_is_run(), TESTED)
+GATE = Law(
+    "ablation-up",
+    builds.UP_CORE,
+    up_ablation.MECHANISMS,
+    up_campaign.row,
+    up_campaign.WHAT_IS_RUN,
+    chance=up_ablation.CHANCE,
+    option="--gate ",
+)
+
+
+def failing(law: Law, edits: Edits) -> int:
+    """How many of the law's tests in user space fail; of the gate's, mutation tests tell."""
+    if not law.tested:
+        return 0
     with tempfile.TemporaryDirectory() as name:
         kernel = Path(name) / "kernel"
         for part in COPIED:
@@ -213,12 +247,13 @@ def failing(edits: Edits) -> int:
                 shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, copy)
-        (kernel / builds.CORE.relative_to(builds.KERNEL)).write_text(model.law_source(edits))
+        edited = kernel / law.source.relative_to(builds.KERNEL)
+        edited.write_text(builds.edited(law.source, edits))
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
                 f"--config-file={kernel / 'lab/pyproject.toml'}",
-                *(kernel / "tests" / each for each in TESTED),
+                *(kernel / "tests" / each for each in law.tested),
             ],
             capture_output=True,
             text=True,
@@ -231,26 +266,42 @@ def failing(edits: Edits) -> int:
     return int(told[0] or 0)
 
 
-def report(rows: Mapping[str, tuple[Cells, int]], present: tuple[Cells, int]) -> str:
+def is_flat(cells: Cells, present: Cells, chance: Cells) -> bool:
+    return all(
+        constants.is_flat({name: cells[name]}, {name: present[name]})
+        or abs(cells[name] - present[name]) <= abs(chance[name] - present[name])
+        for name in present
+    )
+
+
+def report(
+    law: Law, rows: Mapping[str, tuple[Cells, int]], present: tuple[Cells, int], chance: Cells
+) -> str:
     names = present[0]
+
+    def line(title: str, cells: Cells, failed: int, flat: str = "") -> str:
+        tests = f" {failed} |" if law.tested else ""
+        return f"| {title} | {constants.shown(cells)} |{tests} {flat} |"
+
+    tests = f", and how many tests\nfail ({', '.join(law.tested)})" if law.tested else ""
+    heads = [*names, *(["tests"] if law.tested else [])]
     lines = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
-        "# ablation",
-        "The law without each of its mechanisms, over the model's campaign, and how many tests",
-        f"fail ({', '.join(TESTED)}):",
-        *constants.what_is_run(),
+        f"# {law.record}",
+        f"The law without each of its mechanisms, over the model's campaign{tests}:",
+        *law.campaign,
         "",
-        f"| without | {' | '.join(names)} | tests | |",
-        f"| --- |{' --: |' * (len(names) + 1)} --- |",
-        f"| as it is | {constants.shown(names)} | {present[1]} | |",
+        f"| without | {' | '.join(heads)} | |",
+        f"| --- |{' --: |' * len(heads)} --- |",
+        line("as it is", names, present[1]),
     ]
+    if law.chance:
+        lines.append(line("as it is, by chance", chance, present[1]))
     for mechanism, (cells, failed) in rows.items():
-        flat = constants.is_flat(cells, names) and failed <= present[1]
-        lines.append(
-            f"| {mechanism} | {constants.shown(cells)} | {failed} | {'flat' if flat else ''} |"
-        )
-    repeat = "Repeat it with `kernel/tests/ablation --record`."
-    lines += ["", f"tcp_drwa_core.c: {builds.law_digest()}. {repeat}", ""]
+        flat = is_flat(cells, names, chance) and failed <= present[1]
+        lines.append(line(mechanism, cells, failed, "flat" if flat else ""))
+    repeat = f"Repeat it with `kernel/tests/ablation {law.option}--record`."
+    lines += ["", f"{law.source.name}: {builds.law_digest(law.source)}. {repeat}", ""]
     return "\n".join(lines)
 
 
@@ -259,27 +310,32 @@ def main(
     only: Annotated[
         list[str] | None, typer.Option(help="A mechanism; all of them if none is named.")
     ] = None,
-    record: Annotated[bool, typer.Option("--record", help="Write results/ablation.md.")] = False,
+    gate: Annotated[bool, typer.Option("--gate", help="Of the uplink's law.")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write results/ablation.md, or ablation-up.md.")
+    ] = False,
 ) -> None:
     """Run the model's campaign, and the tests, without each mechanism of the law."""
     if record and only:
         raise typer.BadParameter("a record has all mechanisms")
+    law = GATE if gate else DOWNLINK
     variants: dict[str, Edits] = {"": ()}
-    variants |= {name: MECHANISMS[name] for name in only or MECHANISMS}
+    variants |= {name: law.mechanisms[name] for name in only or law.mechanisms}
     bar = Progress(BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeElapsedColumn())
     with bar, ProcessPoolExecutor(jobs) as pool:
-        task = bar.add_task("", total=2 * len(variants))
-        cells = {name: pool.submit(constants.row, edits) for name, edits in variants.items()}
-        failed = {name: pool.submit(failing, edits) for name, edits in variants.items()}
-        waiting: list[Future[Cells] | Future[int]] = [*cells.values(), *failed.values()]
+        task = bar.add_task("", total=2 * len(variants) + bool(law.chance))
+        cells = {name: pool.submit(law.row, edits) for name, edits in variants.items()}
+        chance = pool.submit(law.row, law.chance) if law.chance else cells[""]
+        failed = {name: pool.submit(failing, law, edits) for name, edits in variants.items()}
+        waiting: set[Future[Cells] | Future[int]] = {*cells.values(), chance, *failed.values()}
         for _ in as_completed(waiting):
             bar.advance(task)
     rows = {name: (cells[name].result(), failed[name].result()) for name in variants}
     present = rows.pop("")
-    table = report(rows, present)
+    table = report(law, rows, present, chance.result())
     print(table)
     if record:
-        RESULT.write_text(table)
+        law.result.write_text(table)
 
 
 if __name__ == "__main__":

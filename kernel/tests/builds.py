@@ -14,6 +14,8 @@ TOP = KERNEL.parent
 CORE = KERNEL / "src" / "net" / "ipv4" / "tcp_drwa_core.c"
 UP_CORE = KERNEL / "src" / "net" / "sched" / "drwa_up_core.c"
 INCLUDES = [f"-I{folder}" for folder in (TESTS / "include", KERNEL / "src/include", CORE.parent)]
+# Old text that is there once, and what is there in its place
+Edits = tuple[tuple[str, str], ...]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 # The law wraps clocks and sequence numbers on purpose, but must never lose high bits.
@@ -23,10 +25,20 @@ _SANITIZERS = (
 )
 
 
-def law_digest() -> str:
+def law_digest(source: Path = CORE) -> str:
     """Which law a record is of, whatever its comments say"""
-    digest = hashlib.sha256(code_of(CORE.read_text()).encode()).hexdigest()
+    digest = hashlib.sha256(code_of(source.read_text()).encode()).hexdigest()
     return f"sha256 {digest[:12]} without comments and blanks"
+
+
+def edited(source: Path, edits: Edits) -> str:
+    """Its text with each old one replaced; raises ValueError unless that is there once."""
+    text = source.read_text()
+    for old, new in edits:
+        if text.count(old) != 1:
+            raise ValueError(f"{text.count(old)} times in {source.name}: {old}")
+        text = text.replace(old, new)
+    return text
 
 
 def run(command: Sequence[str | Path]) -> str:

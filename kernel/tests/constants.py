@@ -16,8 +16,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import builds
 import model
+from builds import Edits
 from drwalab import burstlink, ltelink
-from model import BBR, CUBIC, Change, Edits, Flow, Link
+from model import BBR, CUBIC, Change, Flow, Link
 
 RESULT = builds.TESTS / "results" / "constants.md"
 TRACES = builds.TOP.parent / "shared" / "traces"
@@ -77,7 +78,7 @@ def variable_links() -> dict[str, NDArray[np.uint32]]:
     return links
 
 
-def _geometric(values: list[float]) -> float:
+def geometric(values: list[float]) -> float:
     return float(np.exp(np.mean(np.log(values))))
 
 
@@ -100,7 +101,7 @@ def _variable(base_s: float, edits: Edits) -> tuple[float, float]:
         outcome = model.run(Link(opportunities_ms=times), [Flow(base_s)], DURATION_S, edits=edits)
         goodput.append(float(outcome.goodput_mbps[0]) / _stock(name, base_s))
         p95.append(outcome.p95_s() / _idle(name, base_s))
-    return _geometric(goodput), _geometric(p95)
+    return geometric(goodput), geometric(p95)
 
 
 def variable(edits: Edits) -> Cells:
@@ -119,7 +120,7 @@ def steady(edits: Edits) -> Cells:
         outcome = model.run(Link(mbps), [Flow(base_s)], 40, 20, edits=edits)
         goodput.append(float(outcome.goodput_mbps[0]) * 1500 / model.MSS_BYTES / mbps)
         rtt.append(float(outcome.rtt_s(20).mean()) / base_s)
-    return {"steady: goodput": min(goodput), "steady: RTT": _geometric(rtt)}
+    return {"steady: goodput": min(goodput), "steady: RTT": geometric(rtt)}
 
 
 def flows(edits: Edits) -> Cells:
@@ -217,7 +218,7 @@ def bursts(edits: Edits) -> Cells:
         objects_.append(ours / burst_fetch_s(word, base_s, 300_000, None))
     return {
         "bursts: goodput": min(goodput),
-        "bursts: p95": _geometric(p95),
+        "bursts: p95": geometric(p95),
         "bursts: objects": max(objects_),
     }
 

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import builds
+from builds import Edits
 
 CUBIC, BBR = 0, 1
 ANDROID_13_WINDOW_BYTES = 3 << 20
 PROBE_EVERY_S = 0.05
 MSS_BYTES = 1448
 Floats = NDArray[np.float64]
-# Of the law's text: old and new
-Edits = tuple[tuple[str, str], ...]
 
 
 class _Flow(ctypes.Structure):
@@ -196,12 +195,7 @@ def us(seconds: float) -> int:
 
 def law_source(edits: Edits) -> str:
     """The law with each old text replaced; raises ValueError unless that is there once."""
-    source = builds.CORE.read_text()
-    for old, new in edits:
-        if source.count(old) != 1:
-            raise ValueError(f"{source.count(old)} times in {builds.CORE.name}: {old}")
-        source = source.replace(old, new)
-    return source
+    return builds.edited(builds.CORE, edits)
 
 
 @functools.cache

@@ -27,11 +27,17 @@
 #define SPAN_US		100000
 #define DOWN_PERIOD_US	4000000
 
+/* SYN, request, and windows of ten segments and twice as many each round: 70 of them */
+#define FETCH_ROUNDS	5
+#define FETCH_MARKS	2
+
 /* Who holds the modem's queue */
 enum gate { GATE_LAW, GATE_OCCUPANCY, GATE_NONE };
 
-/* A download is asked for once, and its segments come at @down_bps, with a clock. */
-enum kind { KIND_UPLOAD, KIND_QUERY, KIND_DOWNLOAD };
+/* A download is asked for once, and its segments come at @down_bps, with a clock; a fetch of
+ * 100 kB is asked for again and again, by connections of their own.
+ */
+enum kind { KIND_UPLOAD, KIND_QUERY, KIND_DOWNLOAD, KIND_FETCH };
 
 /* What a server's clock tells, and how it answers */
 enum server {
@@ -49,11 +55,12 @@ enum server {
 struct up_flow_config {
 	s64 start_us;
 	s64 stop_us;		/* 0: never */
-	s64 interval_us;	/* of queries */
+	s64 interval_us;	/* of queries, and after a fetch */
 	s64 drift_ppm;
 	s64 tick_us;		/* of the server's clock */
 	s64 base_us;		/* its way there and back, beyond the radio's */
 	s64 claim_us;
+	s64 short_each;		/* so many packets of an upload are one short one, 0: none */
 	int32_t kind;
 	int32_t server;
 };
@@ -98,6 +105,7 @@ struct up_result {
 	s64 max_queue_bytes;
 	s64 mean_queue_us;
 	s64 asides;		/* flows whose clock is not believed at the end */
+	s64 fetch_us;		/* what fetches took, on average */
 	struct tc_drwa_up_xstats law;
 };
 
@@ -124,6 +132,11 @@ struct flow {
 	s64 pending_us;
 	s64 next_us;
 	s64 arrived_us;		/* at its server, of the last packet */
+	s64 packets;
+	int round;		/* of a fetch */
+	u32 fetches;
+	s64 fetch_us;		/* all of them */
+	s64 began_us;
 };
 
 static struct packet queue[QUEUE];
@@ -176,7 +189,7 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 	const struct up_flow_config *f = &m.f[flow];
 	s64 phase = arrived_us % 2000000, back_us = m.down_us + f->base_us / 2;
 	s64 claimed_us = arrived_us, at_us;
-	struct answer *a;
+	unsigned int at;
 
 	if (f->server == SERVER_DEAD)
 		return;
@@ -191,35 +204,60 @@ static void answer(int flow, u32 end, s64 arrived_us, s64 sent_us)
 		claimed_us = sent_us + m.up_us;
 	if (f->server == SERVER_LATE_CLOCK && arrived_us % 4000000 >= 100000)
 		claimed_us += f->claim_us;
-	a = &answers[m.answer_tail++ % ANSWERS];
-	*a = (struct answer){
+	/* They come in the order of their times, whoever held some back. */
+	for (at = m.answer_tail++; at != m.answer_head; at--) {
+		if (answers[(at - 1) % ANSWERS].at_us <= at_us)
+			break;
+		answers[at % ANSWERS] = answers[(at - 1) % ANSWERS];
+	}
+	answers[at % ANSWERS] = (struct answer){
 		.at_us = at_us, .sent_us = sent_us, .end = end,
 		.clock_us = server_clock(f, claimed_us), .flow = flow,
 		.clock = f->server != SERVER_NO_CLOCK && f->kind != KIND_QUERY,
 	};
 }
 
-/* Answers leave in the order of their times, but a server that holds some back. */
+static u32 key(int flow)
+{
+	return 1000 + flow + 1000 * m.flow[flow].fetches;
+}
+
+static void enqueue(int flow, u32 len, u32 end);
+
+/* What the server sends in a round has come. */
+static void fetch_goes_on(int i)
+{
+	struct flow *flow = &m.flow[i];
+
+	if (flow->round > FETCH_MARKS)
+		drwa_up_heard(&m.law, WIRE_BYTES * 10 << (flow->round - FETCH_MARKS - 1));
+	if (flow->round++ < FETCH_ROUNDS) {
+		flow->sent += flow->round <= FETCH_MARKS ? QUERY_BYTES : 0;
+		enqueue(i, QUERY_BYTES, flow->sent);
+		return;
+	}
+	flow->round = 0;
+	flow->fetches++;
+	flow->fetch_us += m.now - flow->began_us;
+	flow->next_us = m.now + m.f[i].interval_us;
+}
+
 static void hear(void)
 {
-	unsigned int i, kept = m.answer_head;
-
-	for (i = m.answer_head; i != m.answer_tail; i++) {
-		struct answer a = answers[i % ANSWERS];
+	while (m.answer_head != m.answer_tail &&
+	       answers[m.answer_head % ANSWERS].at_us <= m.now) {
+		struct answer a = answers[m.answer_head++ % ANSWERS];
 		const struct up_flow_config *f = &m.f[a.flow];
 
-		if (a.at_us > m.now) {
-			answers[kept++ % ANSWERS] = a;
-			continue;
-		}
 		drwa_up_heard(&m.law, ACK_BYTES);
 		if (f->kind == KIND_QUERY)
 			m.rtt_us[m.rtts++] = m.now - a.sent_us;
 		if (f->server != SERVER_SILENT)
-			drwa_up_answer(&m.law, 1000 + a.flow, a.end,
+			drwa_up_answer(&m.law, key(a.flow), a.end,
 				       a.clock ? &a.clock_us : NULL, law_now());
+		if (f->kind == KIND_FETCH)
+			fetch_goes_on(a.flow);
 	}
-	m.answer_tail = kept;
 }
 
 /* A download's segments, and when they left, as their server's clock has it */
@@ -231,10 +269,11 @@ static void come(void)
 
 	drwa_up_heard(&m.law, m.c->down_bps / 8 * STEP_US / 1000000);
 	for (i = 0; i < m.c->flows; i++) {
-		if (m.f[i].kind != KIND_DOWNLOAD || !m.flow[i].sent)
+		if (m.f[i].kind != KIND_DOWNLOAD || !m.flow[i].sent ||
+		    m.now < m.flow[i].next_us)
 			continue;
 		clock_us = server_clock(&m.f[i], left_us);
-		drwa_up_answer(&m.law, 1000 + i, 0,
+		drwa_up_answer(&m.law, key(i), m.flow[i].sent,
 			       m.f[i].server == SERVER_NO_CLOCK ? NULL : &clock_us,
 			       law_now());
 	}
@@ -255,7 +294,7 @@ static void arrive(const struct packet *p)
 		return;
 	if (f->server == SERVER_EARLY)
 		return;
-	if (f->kind == KIND_QUERY) {
+	if (f->kind == KIND_QUERY || f->kind == KIND_FETCH) {
 		answer(p->flow, p->end, at_us, p->in_us);
 		return;
 	}
@@ -278,8 +317,9 @@ static void enqueue(int flow, u32 len, u32 end)
 	m.bytes += len;
 	m.total += len;
 	drwa_up_release(&m.law, len);
-	if (f->server != SERVER_SILENT)
-		drwa_up_mark(&m.law, 1000 + flow, kind, end, law_now());
+	/* An ACK without data is no mark. */
+	if (f->server != SERVER_SILENT && m.flow[flow].round <= FETCH_MARKS)
+		drwa_up_mark(&m.law, key(flow), kind, end, law_now());
 	if (f->server == SERVER_EARLY)
 		answer(flow, end, m.now - m.down_us, m.now);
 }
@@ -287,7 +327,7 @@ static void enqueue(int flow, u32 len, u32 end)
 static void tell(s64 step)
 {
 	static s64 crossed[128];
-	s64 late = m.c->told_late_us / STEP_US, more;
+	s64 late = m.c->told_late_us / STEP_US, more, grant;
 
 	crossed[step % 128] = m.total - m.bytes;
 	if (!m.c->told_us || step < late || m.now % m.c->told_us >= STEP_US ||
@@ -295,8 +335,9 @@ static void tell(s64 step)
 	    (m.c->told_until_us && m.now >= m.c->told_until_us))
 		return;
 	more = m.now >= m.c->told_more_us ? m.c->told_more_bytes : 0;
-	drwa_up_told(&m.law, m.c->firmware_bytes - more -
-		     (m.total - crossed[(step - late) % 128]), m.c->told_late_us, law_now());
+	/* Probes pass a modem that is full. */
+	grant = m.c->firmware_bytes - more - (m.total - crossed[(step - late) % 128]);
+	drwa_up_told(&m.law, max(grant, 0ll), m.c->told_late_us, law_now());
 }
 
 static int active(int flow)
@@ -324,13 +365,21 @@ static int is_open(s64 recent_bytes)
 
 static void send(s64 recent_bytes)
 {
-	int i, j, sent;
+	int i, j, sent, brief;
 
 	for (i = 0; i < m.c->flows; i++) {
 		struct flow *flow = &m.flow[i];
 
-		if (m.f[i].kind == KIND_DOWNLOAD && active(i) && !flow->sent)
+		if (m.f[i].kind == KIND_DOWNLOAD && active(i) && !flow->sent) {
+			flow->next_us = m.now + m.up_us + m.down_us;
 			enqueue(i, QUERY_BYTES, ++flow->sent);
+		}
+		if (m.f[i].kind == KIND_FETCH && active(i) && !flow->round &&
+		    m.now >= flow->next_us) {
+			flow->round = 1;
+			flow->began_us = m.now;
+			enqueue(i, QUERY_BYTES, ++flow->sent);
+		}
 		if (m.f[i].kind != KIND_QUERY || !active(i) || m.now < flow->next_us)
 			continue;
 		flow->next_us = m.now + m.f[i].interval_us;
@@ -342,8 +391,9 @@ static void send(s64 recent_bytes)
 			i = m.turn++ % m.c->flows;
 			if (m.f[i].kind != KIND_UPLOAD || !active(i))
 				continue;
+			brief = m.f[i].short_each && ++m.flow[i].packets % m.f[i].short_each == 0;
 			m.flow[i].sent += MSS;
-			enqueue(i, WIRE_BYTES, m.flow[i].sent);
+			enqueue(i, brief ? QUERY_BYTES : WIRE_BYTES, m.flow[i].sent);
 			sent = 1;
 		}
 	} while (sent);
@@ -386,7 +436,7 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 	const struct up_event *end = e + c->events;
 	double credit = 0, capacity = 0;
 	s64 opportunity = 0;
-	int i;
+	int fetches = 0, i;
 
 	memset(&m, 0, sizeof(m));
 	memset(r, 0, sizeof(*r));
@@ -450,6 +500,11 @@ s64 up_model(const struct up_config *c, const struct up_flow_config *f,
 	}
 	r->capacity_bytes = (s64)capacity;
 	r->mean_queue_us = queue_us / steps;
+	for (i = 0; i < c->flows; i++) {
+		fetches += m.flow[i].fetches;
+		r->fetch_us += m.flow[i].fetch_us;
+	}
+	r->fetch_us /= max(1, fetches);
 	for (i = 0; i < DRWA_UP_FLOWS; i++)
 		r->asides += m.law.flow[i].used && m.law.flow[i].aside;
 	drwa_up_report(&m.law, law_now(), &r->law);

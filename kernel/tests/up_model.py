@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import builds
+from builds import Edits
 
 LAW, OCCUPANCY, NONE = 0, 1, 2
-UPLOAD, QUERY, DOWNLOAD = 0, 1, 2
+UPLOAD, QUERY, DOWNLOAD, FETCH = range(4)
 HONEST, NO_CLOCK, SILENT, DEAD, EARLY_CLOCK, LATE_CLOCK, EARLY, LATE = range(8)
 START, HOLD, DRAIN, OPEN = range(4)
 U32 = 1 << 32
@@ -31,6 +32,7 @@ class _FlowConfig(ctypes.Structure):
             "tick_us",
             "base_us",
             "claim_us",
+            "short_each",
         )
     ] + [(name, ctypes.c_int32) for name in ("kind", "server")]
 
@@ -102,6 +104,7 @@ class _Result(ctypes.Structure):
                 "max_queue_bytes",
                 "mean_queue_us",
                 "asides",
+                "fetch_us",
             )
         ),
         ("law", XStats),
@@ -110,8 +113,8 @@ class _Result(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Flow:
-    """An upload that always has something to send, queries at intervals, or who sends what comes
-    at down_bps; times in us."""
+    """An upload that always has something to send, queries at intervals, who sends what comes at
+    down_bps, or fetches of 100 kB with interval_us between them; times in us."""
 
     kind: int = UPLOAD
     server: int = HONEST
@@ -122,6 +125,7 @@ class Flow:
     tick_us: int = 1000
     base_us: int = 0
     claim_us: int = 500_000
+    short_each: int = 0
 
 
 PROBES = Flow(QUERY, start_us=0)
@@ -144,6 +148,7 @@ class Result:
     max_queue_bytes: int
     mean_queue_us: int
     asides: int
+    fetch_us: int
     law: XStats
     flow_bytes: list[int]
     rtt_us: list[int]
@@ -154,15 +159,22 @@ class Result:
         return rtts[min(len(rtts) - 1, int(len(rtts) * part))] / 1000
 
 
+def law_source(edits: Edits) -> str:
+    """The law with each old text replaced; raises ValueError unless that is there once."""
+    return builds.edited(builds.UP_CORE, edits)
+
+
 @functools.cache
-def library() -> ctypes.CDLL:
-    """The model with the law, whose undefined behaviour is trapped."""
+def library(edits: Edits | None = None) -> ctypes.CDLL:
+    """The model with the law, whose undefined behaviour is trapped; with edits it is not."""
     with tempfile.TemporaryDirectory() as name:
-        output = Path(name) / "up_model.so"
+        core, output = Path(name) / "core.c", Path(name) / "up_model.so"
+        core.write_text(law_source(edits or ()))
         flags = ["-O2", "-g", *builds.WARNINGS, *builds.INCLUDES, "-shared", "-fPIC"]
         flags += ["-Wno-unused-parameter", "-Wno-sign-compare"]
-        flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
-        builds.run(["gcc", *flags, builds.UP_CORE, builds.TESTS / "up_model.c", "-o", output])
+        if edits is None:
+            flags += ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
+        builds.run(["gcc", *flags, core, builds.TESTS / "up_model.c", "-o", output])
         loaded = ctypes.CDLL(str(output))
     loaded.up_model.restype = ctypes.c_int64
     return loaded
@@ -192,6 +204,7 @@ def run(
     told_until_us: int = 0,
     told_more_bytes: int = 0,
     told_more_us: int = 0,
+    edits: Edits | None = None,
 ) -> Result:
     """Runs the model; use is what crossed as a part of what could have."""
     duration_us = int(seconds * 1_000_000)
@@ -234,7 +247,7 @@ def run(
     flow_bytes = (ctypes.c_int64 * len(flows))()
     queries = sum(duration_us // flow.interval_us + 2 for flow in flows if flow.kind == QUERY)
     rtt_us = (ctypes.c_int64 * max(1, queries))()
-    count = library().up_model(
+    count = library(edits).up_model(
         ctypes.byref(config),
         flow_configs,
         event_configs,
@@ -247,6 +260,7 @@ def run(
         max_queue_bytes=result.max_queue_bytes,
         mean_queue_us=result.mean_queue_us,
         asides=result.asides,
+        fetch_us=result.fetch_us,
         law=result.law,
         flow_bytes=list(flow_bytes),
         rtt_us=list(rtt_us[:count]),

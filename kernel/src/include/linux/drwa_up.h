@@ -55,13 +55,8 @@ struct drwa_up_mark {
  * @base_us:	least delay to the far end, its clock less ours, any offset
  * @rtt_min_us:	least time from a mark to its answer
  * @drain_us:	least lateness in this round of DRWA_UP_DRAIN, U32_MAX: none
- * @drain_fell_us: how much its base has fallen in this round
- * @period_us:	since when @fallen_us counts, or since when it is aside
- * @fallen_us:	how much @base_us has fallen
+ * @strayed_us:	how much @base_us was set anew by
  * @seen_us:	when it last met no queue
- * @down_base_us: least delay from the far end, our clock less its, of this period and the last
- * @down_next_us: of this period
- * @down_from_us: when that began
  * @head:	oldest mark
  * @tail:	newest mark
  * @waiting:	its marks
@@ -69,12 +64,9 @@ struct drwa_up_mark {
  * @used:	somebody has this place
  * @answered:	@rtt_min_us is set
  * @clock:	@base_us is set
- * @jumped:	the far end's clock has just told what cannot be
  * @aside:	that clock is not believed
  * @shared:	its bases may be a queue's: no DRWA_UP_DRAIN since it began
  * @bounded:	its clock has just claimed less than there was
- * @down:	periods that @down_base_us is of, two at most
- * @down_sure:	it is no queue's that stays, nor of a clock that lags
  */
 struct drwa_up_flow {
 	u32	key;
@@ -83,13 +75,8 @@ struct drwa_up_flow {
 	u32	base_us;
 	u32	rtt_min_us;
 	u32	drain_us;
-	u32	drain_fell_us;
-	u32	period_us;
-	u32	fallen_us;
+	u32	strayed_us;
 	u32	seen_us;
-	u32	down_base_us;
-	u32	down_next_us;
-	u32	down_from_us;
 	u16	head;
 	u16	tail;
 	u16	waiting;
@@ -97,12 +84,9 @@ struct drwa_up_flow {
 	u8	used:1,
 		answered:1,
 		clock:1,
-		jumped:1,
 		aside:1,
-		shared:1;
-	u8	bounded:1,
-		down:2,
-		down_sure:1;
+		shared:1,
+		bounded:1;
 };
 
 /**
@@ -134,11 +118,17 @@ struct drwa_up_point {
  * @learn_grant: what it took then
  * @gap_us:	average time between such news
  * @age_us:	how old they are: RTT without the queue
+ * @rtt_min_us:	of that, without a download's queue
  * @back_us:	what they waited on their way back, behind a download
  * @delay_us:	queue that they tell of
  * @busy_us:	how long it had something to do
  * @busy:	bytes that crossed in that
  * @empty_us:	when the last mark that met none there was handed over
+ * @silence_us:	average of the longest time, in which nothing left that could, of spans
+ * @longest_us:	of this span
+ * @silent_from_us: when it began
+ * @asked:	@released with the last mark of who has answered before; of TCP's that has not
+ * @asked_us:	when those were handed over
  * @more_us:	what HOLD hands over beyond an age's
  * @rate:	what leaves, bytes per 2^20 us
  * @mean:	average of it
@@ -146,8 +136,6 @@ struct drwa_up_point {
  * @dev:	average change of that
  * @last_us:	when @last was measured
  * @came:	bytes that came from there
- * @down_us:	a queue on the way down
- * @down_at_us:	when that was told
  * @clock_us:	when a flow with a clock was last answered
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
@@ -161,7 +149,6 @@ struct drwa_up_point {
  * @opened:	how often DRWA_UP_OPEN did
  * @jumps:	how often the path of a flow became longer
  * @phase:	DRWA_UP_START and so on
- * @by:		flow that brought the last news
  * @deep:	how often DRWA_UP_DRAIN takes 3/4 of what crosses
  * @answered:	there were news
  * @closed:	@closed_us is set
@@ -170,11 +157,9 @@ struct drwa_up_point {
  * @learning:	nothing is handed over
  * @refused:	something was held back since @last_us
  * @clock:	@clock_us is
- * @held:	DRWA_UP_HOLD was reached
  * @beside:	a download is
- * @down:	@down_at_us is set
  * @drain_emptied: all that has left, and @drain_from_us is set
- * @blind:	OPEN may have left a queue that the flows take for their paths
+ * @blind:	DRWA_UP_DRAIN is after DRWA_UP_OPEN: who answers may not know his path
  * @point:	the last of them
  * @flow:	who answers
  * @mark:	the last of them
@@ -193,11 +178,17 @@ struct drwa_up {
 	u32	learn_grant;
 	u32	gap_us;
 	u32	age_us;
+	u32	rtt_min_us;
 	u32	back_us;
 	u32	delay_us;
 	u32	busy_us;
 	u32	busy;
 	u32	empty_us;
+	u32	silence_us;
+	u32	longest_us;
+	u32	silent_from_us;
+	u32	asked[2];
+	u32	asked_us[2];
 	u32	more_us;
 	u32	rate;
 	u32	mean;
@@ -205,8 +196,6 @@ struct drwa_up {
 	u32	dev;
 	u32	last_us;
 	u32	came;
-	u32	down_us;
-	u32	down_at_us;
 	u32	clock_us;
 	u32	clock_late_us;
 	u32	drain_from_us;
@@ -220,7 +209,6 @@ struct drwa_up {
 	u32	opened;
 	u32	jumps;
 	u8	phase;
-	u8	by;
 	u8	deep;
 	u8	answered:1,
 		closed:1,
@@ -230,10 +218,8 @@ struct drwa_up {
 		learning:1,
 		clock:1,
 		beside:1,
-		down:1,
 		drain_emptied:1,
-		blind:1,
-		held:1;
+		blind:1;
 	struct drwa_up_point point[DRWA_UP_POINTS];
 	struct drwa_up_flow flow[DRWA_UP_FLOWS];
 	struct drwa_up_mark mark[DRWA_UP_MARKS];

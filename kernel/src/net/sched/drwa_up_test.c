@@ -23,7 +23,6 @@
 
 #define TEST_UPLOAD		1U
 #define TEST_PROBES		2U
-#define TEST_DOWNLOAD		3U
 
 enum test_server {
 	TEST_HONEST,
@@ -69,7 +68,6 @@ struct test_modem {
 	bool			probes;
 	bool			told;
 	u32			more;		/* bytes that it claims to have */
-	bool			download;
 	enum test_server	server;
 };
 
@@ -103,16 +101,6 @@ static void test_release(struct test_modem *m, u32 key, u32 len, u32 end)
 		drwa_up_mark(&m->law, key, kind, end, m->now_us);
 }
 
-/* A download's queue, which grows to 80 ms and goes */
-static u32 test_way_down(const struct test_modem *m)
-{
-	u32 part_us = (m->now_us - m->start_us) % (4 * TEST_SECOND_US);
-
-	if (!m->download)
-		return 0;
-	return min(part_us, 4 * TEST_SECOND_US - part_us) / 25;
-}
-
 static void test_arrive(struct test_modem *m, const struct test_packet *p)
 {
 	u32 clock_us = m->now_us;
@@ -128,7 +116,7 @@ static void test_arrive(struct test_modem *m, const struct test_packet *p)
 			clock_us = p->us;
 	}
 	m->answer[m->last++ % TEST_QUEUE] = (struct test_answer){
-		.us = m->now_us + m->base_us + test_way_down(m),
+		.us = m->now_us + m->base_us,
 		.end = p->end, .key = p->key,
 		.clock_us = clock_us / TEST_MS * TEST_MS + TEST_CLOCKS_US,
 	};
@@ -137,12 +125,7 @@ static void test_arrive(struct test_modem *m, const struct test_packet *p)
 static void test_hear(struct test_modem *m)
 {
 	const struct test_answer *a = &m->answer[m->first % TEST_QUEUE];
-	u32 clock_us = m->now_us - test_way_down(m) + TEST_CLOCKS_US;
 
-	if (m->download) {
-		drwa_up_heard(&m->law, 1250);
-		drwa_up_answer(&m->law, TEST_DOWNLOAD, 0, &clock_us, m->now_us);
-	}
 	for (; m->first != m->last && (s32)(m->now_us - a->us) >= 0;
 	     a = &m->answer[++m->first % TEST_QUEUE]) {
 		drwa_up_heard(&m->law, 60);
@@ -158,7 +141,8 @@ static void test_run(struct test_modem *m, u32 us)
 	for (; m->now_us != end_us; m->now_us += TEST_MS) {
 		test_hear(m);
 		if (m->told && (m->now_us - m->start_us) % (5 * TEST_MS) == 0)
-			drwa_up_told(&m->law, TEST_MODEM - min(TEST_MODEM, m->queued + m->more), 0, m->now_us);
+			drwa_up_told(&m->law, TEST_MODEM - min(TEST_MODEM, m->queued + m->more), 0,
+				     m->now_us);
 		if (m->probes && (m->now_us - m->start_us) % (50 * TEST_MS) == 0)
 			test_release(m, TEST_PROBES, TEST_QUERY, ++m->queries);
 		while (m->tail - m->head < TEST_QUEUE / 2 &&
@@ -346,19 +330,6 @@ static void queries_are_enough(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->law.phase, DRWA_UP_OPEN);
 }
 
-/* They have no clock, but the download has whose queue they meet. */
-static void a_download_tells(struct kunit *test)
-{
-	struct test_modem *m = test_modem(test);
-
-	m->server = TEST_SILENT;
-	m->download = true;
-	drwa_up_mark(&m->law, TEST_DOWNLOAD, DRWA_UP_UPTO, 1, m->now_us);
-	test_run(m, 15 * TEST_SECOND_US);
-	KUNIT_EXPECT_GE(test, test_use(m, 12 * TEST_SECOND_US), 85U);
-	KUNIT_EXPECT_LE(test, test_most_ms(m), 110U);
-}
-
 static void servers_lie(struct kunit *test)
 {
 	struct test_modem *m = test_modem(test);
@@ -414,7 +385,7 @@ static void many_flows(struct kunit *test)
 		if (key % 16 == 0)
 			test_run(m, TEST_MS);
 	}
-	KUNIT_EXPECT_NOT_ERR_OR_NULL(test, up_find(&m->law, TEST_UPLOAD));
+	test_flow(test, m, TEST_UPLOAD);
 	KUNIT_EXPECT_GE(test, test_use(m, 5 * TEST_SECOND_US), 85U);
 }
 
@@ -523,7 +494,6 @@ static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(closed_before),
 	KUNIT_CASE(nobody_answers),
 	KUNIT_CASE(queries_are_enough),
-	KUNIT_CASE(a_download_tells),
 	KUNIT_CASE(servers_lie),
 	KUNIT_CASE(driver_tells),
 	KUNIT_CASE(names),
