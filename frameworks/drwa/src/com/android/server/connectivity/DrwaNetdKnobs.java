@@ -26,11 +26,11 @@ import android.net.INetd;
 import android.os.RemoteException;
 import android.os.ServiceSpecificException;
 import android.util.ArrayMap;
-import android.util.ArraySet;
 import com.android.internal.annotations.VisibleForTesting;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Supplier;
 
 /**
@@ -117,7 +117,7 @@ final class DrwaNetdKnobs implements DrwaKnobs {
 
     @Override
     public Set<String> getInterfacesNotOff() {
-        return new ArraySet<>(mValues.keySet());
+        return new TreeSet<>(mValues.keySet());
     }
 
     /** Finds out what an earlier system server has left. */
