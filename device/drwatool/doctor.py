@@ -38,6 +38,8 @@ FRAGMENT = "kernel/configs/drwa.config"
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
 MODULE = "com.android.tethering"
 TOO_OLD = "nothing of DRWA runs there: take Linux 4.14 or newer"
+# Of each host: whose programs govern on a kernel without the series
+PROGRAMS = {"A": "the module's programs", "B": "netd's programs"}
 FROM_SOURCE = "set PRODUCT_MODULE_BUILD_FROM_SOURCE := true, or use --host B"
 ADB_TIMEOUT_S = 60
 # Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
@@ -50,7 +52,7 @@ for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
 done
 dumpsys netd 2>/dev/null |
     sed -n -e '/^ *DrwaUplink$/,/^ *$/p' | sed -e 's/^ */uplink=/' -e '/=$/d'
-dumpsys connectivity 2>/dev/null |
+for service in connectivity drwa; do dumpsys $service 2>/dev/null; done |
 	grep -E '^ *(Knobs: BPF|No BPF: )|BPF programs cannot be attached' | sed 's/^ */programs=/'
 echo "timestamps=$(cat /proc/sys/net/ipv4/tcp_timestamps 2>/dev/null)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
@@ -243,7 +245,7 @@ def _prebuilt_kernels(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
 def _option(trees: Trees, host: str) -> Finding:
     """Whether the kernel's configuration has what DRWA needs: what was configured, or what will be.
 
-    Host A's module has programs for kernels without the series.
+    Both hosts have programs for kernels without the series: the module's, and netd's.
     """
     configured: list[Path] = []
     sources: list[Path] = []
@@ -289,25 +291,19 @@ def _first_with(setting: re.Pattern[str], sources: Iterable[Path]) -> Path | Non
 def _without_series(
     version: tuple[int, int], newest: Path | None, text: str, sources: Iterable[Path], host: str
 ) -> Finding:
-    """Whether a kernel that is too old for the series takes host A's programs."""
+    """Whether a kernel that is too old for the series takes programs."""
     kernel = "Linux {}.{}".format(*version)
     if version < OLDEST_FOR_PROGRAMS:
         what = f"{kernel} is too old for programs, which need 4.14, and for the series, which needs"
         return Finding(BAD, f"{what} 5.4", TOO_OLD)
-    if host == "B":
-        return Finding(
-            BAD,
-            f"{kernel} is too old for the series, which needs 5.4, and host B has no programs",
-            f"build {MODULE} from source, for host A, whose programs need no {OPTION}",
-        )
     setting = re.compile(rf"^{BPF_OPTION}=y$", re.MULTILINE)
     there = newest if setting.search(text) else None if newest else _first_with(setting, sources)
     if there:
         return Finding(
-            GOOD, f"{there} has {BPF_OPTION}=y, for the module's programs: {kernel} needs no patch"
+            GOOD, f"{there} has {BPF_OPTION}=y, for {PROGRAMS[host]}: {kernel} needs no patch"
         )
     advice = f"set {BPF_OPTION}=y in its configuration: {kernel} cannot have {OPTION}"
-    what = f"which the programs of {MODULE} need"
+    what = f"which {PROGRAMS[host]} need"
     if newest:
         return Finding(BAD, f"{newest} lacks {BPF_OPTION}=y, {what}", advice)
     where = f"no kernel is configured yet, and no defconfig has {BPF_OPTION}=y"
@@ -433,42 +429,41 @@ def phone(answers: str, host: str) -> Iterator[Finding]:
 
 
 def _phone_without_knob(kernel: str, said: Sequence[str], host: str) -> Finding:
-    """Host A's module governs by programs then; the policy says what became of them."""
+    """Programs govern then; the policy says what became of them."""
     without = f"phone: kernel {kernel} has no tcp_drwa_lambda"
     found = re.match(r"(\d+)\.(\d+)", kernel)
     version = (int(found[1]), int(found[2])) if found else OLDEST_KERNEL
     if version < OLDEST_FOR_PROGRAMS:
         return Finding(BAD, f"{without}, and is too old for programs", TOO_OLD)
-    if host == "B" and version < OLDEST_KERNEL:
-        advice = f"take Linux 5.4 or newer; or host A, with {MODULE} from source"
-        return Finding(BAD, f"{without}, and is too old for host B", advice)
+    programs = PROGRAMS[host]
+    dump = f"adb shell dumpsys {'connectivity' if host == 'A' else 'drwa'}"
+    for line in said:
+        if line.startswith("No BPF: "):
+            return Finding(
+                BAD,
+                f"{without}, and {programs} are not loaded: {line[8:]}",
+                f"adb logcat -d -s {'NetBpfLoad' if host == 'A' else 'bpfloader'}, after a "
+                f"reboot; the kernel needs {BPF_OPTION}=y",
+            )
+        if "cannot be attached" in line:
+            return Finding(
+                BAD,
+                f"{without}, and {programs} are not attached: {line}",
+                f"the recent writes of {dump} have the reason",
+            )
+    if said:
+        return Finding(GOOD, f"{without}; {programs} govern")
     if host == "B":
         return Finding(
             BAD,
             without,
             f"it is not the patched one, lacks {OPTION}=y, or has no drwa.ko: flash boot and "
-            "modules, see above",
+            f"modules, see above. For {programs} instead, see {dump}",
         )
-    for line in said:
-        if line.startswith("No BPF: "):
-            return Finding(
-                BAD,
-                f"{without}, and the module's programs are not loaded: {line[8:]}",
-                f"adb logcat -d -s NetBpfLoad, after a reboot; the kernel needs {BPF_OPTION}=y",
-            )
-        if "cannot be attached" in line:
-            return Finding(
-                BAD,
-                f"{without}, and the module's programs are not attached: {line}",
-                "the recent writes of adb shell dumpsys connectivity have the reason",
-            )
-    if said:
-        return Finding(GOOD, f"{without}; the module's programs govern")
     return Finding(
         UNKNOWN,
-        f"{without}, and the policy does not say whether the module's programs govern",
-        "see whether adb shell dumpsys connectivity has a part of DRWA's: if not, the module is "
-        "not the patched one",
+        f"{without}, and the policy does not say whether {programs} govern",
+        f"see whether {dump} has a part of DRWA's: if not, the module is not the patched one",
     )
 
 

@@ -104,6 +104,8 @@ INSTALLED = {"test-file-name": ".apk", "jar": ".jar"}
 PRODUCT_VARIABLE = re.compile(
     r"^\s*(PRODUCT_PACKAGES\w*|PRODUCT_SYSTEM_SERVER_JARS\w*)\s*[:+?]?=(.*)$"
 )
+# A call of make's, with one in it: make alone knows its words.
+MAKE_CALL = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)")
 # What a jar of the system server has to say of itself, by the partition that it is listed for.
 PARTITIONS = {"system_ext": "system_ext_specific", "product": "product_specific"}
 OURS = re.compile("drwa", re.IGNORECASE)
@@ -545,7 +547,7 @@ def _product_words(makefiles: Mapping[str, list[str]]) -> Iterator[tuple[str, st
                 variable, text = match[1], match[2]
             else:
                 text = line
-            for word in text.rstrip("\\").split():
+            for word in MAKE_CALL.sub("", text).rstrip("\\").split():
                 yield variable, word, f"{name}:{number}"
             if not line.endswith("\\"):
                 variable = None

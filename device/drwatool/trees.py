@@ -164,11 +164,10 @@ def too_old(name: str, host: str) -> str:
     """What a kernel before the first one of the series can have in its place."""
     if version_of(name) < OLDEST_FOR_PROGRAMS:
         return "the series needs Linux 5.4 or newer, and programs need 4.14: DRWA cannot run there"
-    if host == "B":
-        return "the series needs Linux 5.4 or newer, and so does host B: see --host A"
+    programs = "com.android.tethering" if host == "A" else "system/bpf and system/netd"
     return (
-        "the series needs Linux 5.4 or newer; from 4.14 on the programs of com.android.tethering, "
-        "built from source, govern without it: name --aosp alone"
+        f"the series needs Linux 5.4 or newer; from 4.14 on the programs of {programs}, built "
+        "from source, govern without it: name --aosp alone"
     )
 
 

@@ -324,8 +324,10 @@ def test_programs_in_place_of_the_knob() -> None:
     assert "dumpsys connectivity" in unknown.advice
     attached = "programs=Knobs: BPF, /sys/fs/bpf/x\n" + WITHOUT_KNOB
     assert next(doctor.phone(attached, "A")).verdict == doctor.GOOD
-    # Host B's module is somebody else's.
-    assert "has no tcp_drwa_lambda" in verdicts(attached, "B")[0]
+    netds = "programs=Knobs: BPF, through netd\n" + WITHOUT_KNOB
+    (governed, *_) = doctor.phone(netds, "B")
+    assert governed.verdict == doctor.GOOD
+    assert "netd's programs govern" in governed.what
 
 
 ABOUT_KERNEL = re.compile("CONFIG_|the series, which")
@@ -365,7 +367,7 @@ SERIES_NEEDS = "the series needs Linux 5.4 or newer"
             "CONFIG_NET=y\n",
             (),
             "BAD",
-            "lacks CONFIG_NET_CLS_BPF=y, which the programs of com.android.tethering need",
+            "lacks CONFIG_NET_CLS_BPF=y, which the module's programs need",
             "set CONFIG_NET_CLS_BPF=y in its configuration: Linux 5.3 cannot have CONFIG_TCP_DRWA",
         ),
         (
@@ -373,16 +375,16 @@ SERIES_NEEDS = "the series needs Linux 5.4 or newer"
             "",
             (),
             "unknown",
-            "no defconfig has CONFIG_NET_CLS_BPF=y, which the programs of com.android.tethering",
+            "no defconfig has CONFIG_NET_CLS_BPF=y, which the module's programs",
             "set CONFIG_NET_CLS_BPF=y",
         ),
         (
             "4.19",
             "CONFIG_NET_CLS_BPF=y\n",
             ("--host", "B"),
-            "BAD",
-            "too old for the series, which needs 5.4, and host B has no programs",
-            "build com.android.tethering from source, for host A",
+            "good",
+            "for netd's programs: Linux 4.19 needs no patch",
+            "",
         ),
         (
             "4.9",
@@ -432,7 +434,7 @@ def test_a_defconfig_for_the_programs(world: World) -> None:
     ("version", "host", "words"),
     [
         ("4.19", "A", "from 4.14 on the programs of com.android.tethering, built from source, go"),
-        ("4.19", "B", "and so does host B: see --host A"),
+        ("4.19", "B", "from 4.14 on the programs of system/bpf and system/netd, built from sou"),
         ("4.9", "A", "and programs need 4.14: DRWA cannot run there"),
     ],
 )
@@ -451,7 +453,7 @@ def test_such_a_kernel_alone(world: World, version: str, host: str, words: str) 
     [
         ("4.9.2", "A", "too old for programs", "nothing of DRWA runs there"),
         ("4.9.2", "B", "too old for programs", "nothing of DRWA runs there"),
-        ("4.19.2", "B", "too old for host B", "or host A, with com.android.tethering from source"),
+        ("4.19.2", "B", "has no tcp_drwa_lambda", "For netd's programs instead, see adb shell du"),
         ("5.10.2", "B", "has no tcp_drwa_lambda", "it is not the patched one"),
     ],
 )
