@@ -922,7 +922,12 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     /** Without an entry, a filter of this priority may be another's: so the entry goes last. */
     private Result setOff(String iface, Entry known, DrwaSetting setting) {
         try {
-            if (known.mFilters != Filters.NONE) detach(known.mIndex);
+            // Whatever of it fails: what is switched on again then is neither attached nor written.
+            if (known.mFilters != Filters.NONE) {
+                mEntries.put(iface, known.with(Filters.PERHAPS));
+                detach(known.mIndex);
+            }
+            mEntries.put(iface, known.with(Filters.NONE).with(false));
             mDevs.deleteEntry(new Struct.S32(known.mIndex));
         } catch (ErrnoException e) {
             return onError("take away", iface, e);

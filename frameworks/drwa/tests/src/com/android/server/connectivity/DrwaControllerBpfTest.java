@@ -559,6 +559,19 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertGoverned();
     }
 
+    /** Whether the map has lost the entry, or the filters are gone alone, is not known. */
+    @Test
+    public void programsThatWereTakenAwayInPartComeAgain() {
+        startOnCellular();
+        for (FakeNetd.Fault fault : FakeNetd.Fault.values()) {
+            mNetd.faults.put(RMNET, fault);
+            mController.onNetworkDestroyed(CELL);
+            mNetd.faults.clear();
+            connect(CELL, cellular(SUB), link(RMNET));
+            assertGoverned(RMNET);
+        }
+    }
+
     @Test
     public void entryGoesWithItsInterface() {
         startOnCellular();
