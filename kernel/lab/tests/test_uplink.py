@@ -186,11 +186,14 @@ def test_short_packets_of_an_upload_stay_in_its_order(run: Run) -> None:
     # The headers of 200 short ones a second take 45 kb/s.
     less_mbps = plain["upload_goodput_mbps"] - result["upload_goodput_mbps"]
     assert 0.02 < less_mbps < 0.1
+    # The gate's first DRAIN, of all that the modem took before, weighs little in a minute.
+    given |= {"duration": "60s"}
+    result = run("stock", **given)
     gate = run("stock", **given, uplink_scheme="drwa")
     alone = run("stock", **given | {"upload_kind": "quic"}, uplink_scheme="drwa")
     # Of both, CoDel in the gate drops some.
     assert gate["uploads"][0]["retransmits"] < 1.5 * alone["uploads"][0]["retransmits"]
-    assert gate["upload_goodput_mbps"] > 0.95 * result["upload_goodput_mbps"]
+    assert gate["upload_goodput_mbps"] > 0.97 * result["upload_goodput_mbps"]
 
 
 def test_several_uploads_and_their_sender(run: Run) -> None:
