@@ -13,12 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import load
-
-load("check-aosp")
-
-from drwatool import trees  # noqa: E402
-from drwatool.described import RefusedError, Series, place, read_series, without  # noqa: E402
+from drwatool import trees
+from drwatool.described import RefusedError, place, read_series
+from placing import assert_reverts, placed
 
 MODELS = Path(__file__).parent / "loaders"
 LOADER = "bpf/loader/NetBpfLoad.cpp"
@@ -70,19 +67,10 @@ STEPS = [
 ]
 
 
-def placed(files: dict[str, str]) -> tuple[Series, dict[str, str]]:
-    """The patches with the programs, and the tree with them."""
-    series = place(STEPS, files.get)
-    after = dict(files)
-    for _, changed in series.steps:
-        after |= changed
-    return series, after
-
-
 @pytest.mark.parametrize("name", RELEASES)
 def test_places_of_a_release(name: str) -> None:
     release = RELEASES[name]
-    series, after = placed(release.files)
+    series, after = placed(STEPS, release.files)
     assert len(series.steps) == 2 and not series.left_out
     assert '        "drwa.o",\n        "dscpPolicy.o",\n' in after[APEX]
     folder = "mainline" if release.listed else "net_shared"
@@ -97,14 +85,7 @@ def test_places_of_a_release(name: str) -> None:
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_as_it_was_after_a_revert(name: str) -> None:
-    files = RELEASES[name].files
-    series, after = placed(files)
-    before, guesses = without(STEPS, after.get)
-    assert guesses == {}
-    touched = {path for _, changed in series.steps for path in changed}
-    assert {path: before(path) for path in touched | set(files)} == {
-        path: files.get(path) for path in touched | set(files)
-    }
+    assert_reverts(STEPS, RELEASES[name].files)
 
 
 def test_a_loader_that_nobody_has_seen_is_refused() -> None:
@@ -122,7 +103,7 @@ def loaders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     built = {}
     for name in LISTED:
         folder = tmp_path_factory.mktemp("loader")
-        _, after = placed(RELEASES[name].files)
+        _, after = placed(STEPS, RELEASES[name].files)
         (folder / "loader.cpp").write_text(after[LOADER])
         command = ["c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{MODELS}"]
         command += [str(folder / "loader.cpp"), "-o", str(folder / "loader")]

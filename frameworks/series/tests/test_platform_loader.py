@@ -11,12 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import load
-
-load("check-aosp")
-
-from drwatool import trees  # noqa: E402
-from drwatool.described import RefusedError, Series, place, read_series, without  # noqa: E402
+from drwatool import trees
+from drwatool.described import RefusedError, place, read_series
+from placing import assert_reverts, placed
 
 STEPS = read_series(*trees.described_in("system_bpf"))
 RULE = "drwa/Android.bp"
@@ -128,15 +125,6 @@ RELEASES = {
 }
 
 
-def placed(files: dict[str, str]) -> tuple[Series, dict[str, str]]:
-    """The patches, and the tree with them."""
-    series = place(STEPS, files.get)
-    after = dict(files)
-    for _, changed in series.steps:
-        after |= changed
-    return series, after
-
-
 def loaded(files: dict[str, str], release: Release, folder: Path) -> list[str]:
     """Where a loader of these files takes each kind of program from."""
     text = "".join(files[path] for path in dict.fromkeys([release.sections, release.folders]))
@@ -156,7 +144,7 @@ def test_ours_alone_is_loaded_from_our_folder(name: str, tmp_path: Path) -> None
     release = RELEASES[name]
     before = loaded(release.files, release, tmp_path)
     assert not any("schedcls" in line for line in before)
-    _, after = placed(release.files)
+    _, after = placed(STEPS, release.files)
     lines = loaded(after, release, tmp_path)
     assert [line for line in lines if line not in before] == [
         "schedcls/ingress_drwa /system/etc/bpf/drwa/ "
@@ -166,7 +154,7 @@ def test_ours_alone_is_loaded_from_our_folder(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_the_object_goes_where_the_loader_looks(name: str) -> None:
-    series, after = placed(RELEASES[name].files)
+    series, after = placed(STEPS, RELEASES[name].files)
     assert len(series.steps) == 2 and not series.left_out
     assert after[RULE].count("sub_dir") == 1
     assert '    sub_dir: "drwa",\n' in after[RULE]
@@ -174,12 +162,7 @@ def test_the_object_goes_where_the_loader_looks(name: str) -> None:
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_release_is_as_it_was_after_a_revert(name: str) -> None:
-    files = RELEASES[name].files
-    series, after = placed(files)
-    before, guesses = without(STEPS, after.get)
-    assert guesses == {}
-    touched = {path for _, changed in series.steps for path in changed} | set(files)
-    assert {path: before(path) for path in touched} == {path: files.get(path) for path in touched}
+    assert_reverts(STEPS, RELEASES[name].files)
 
 
 def test_a_loader_with_a_list_of_objects_is_refused() -> None:

@@ -14,8 +14,6 @@
  * so.
  */
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,20 +22,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include <linux/types.h>
+#include "packets.h"
 
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __s32 s32;
-typedef __u64 u64;
-#define static_assert	_Static_assert
-#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
-#include "drwa.h"
-
-#define ETHERNET	14
-#define PACKET_MAX	1600
-#define LOOPBACK	1	/* the interface of a test run */
 #define CONNECTIONS	48
 #define KNOWN		1048576	/* a power of two */
 #define DATAGRAMS	32
@@ -123,18 +109,6 @@ static u32 draw(void)
 static u32 below(u32 n)
 {
 	return draw() % n;
-}
-
-static void put16(u8 *at, u32 value)
-{
-	at[0] = value >> 8;
-	at[1] = value;
-}
-
-static void put32(u8 *at, u32 value)
-{
-	put16(at, value >> 16);
-	put16(at + 2, value);
 }
 
 static u32 get16(const u8 *at)
@@ -648,11 +622,6 @@ static const char *judge(const struct seen *s, struct known *k, const u8 *before
 	return NULL;
 }
 
-static int program(struct bpf_object *object, const char *name)
-{
-	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
-}
-
 static int map(struct bpf_object *object, const char *name)
 {
 	return bpf_object__find_map_fd_by_name(object, name);
@@ -905,7 +874,6 @@ int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
-	struct bpf_program *each;
 	struct bpf_object *object;
 	u32 loopback = LOOPBACK;
 	u8 packet[PACKET_MAX];
@@ -924,12 +892,8 @@ int main(int argc, char **argv)
 	state = strtoull(argv[2], NULL, 10);
 	count = strtoull(argv[3], NULL, 10);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
-	object = bpf_object__open(argv[1]);
+	object = load(argv[1]);
 	if (!object)
-		return 2;
-	bpf_object__for_each_program(each, object)
-		bpf_program__set_type(each, BPF_PROG_TYPE_SCHED_CLS);
-	if (bpf_object__load(object))
 		return 2;
 	fds[IN] = program(object, "drwa_ingress");
 	fds[OUT] = program(object, "drwa_egress");

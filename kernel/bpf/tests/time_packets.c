@@ -8,26 +8,12 @@
  * not change; windows are not lowered, and of what is sent no timestamp is new.
  */
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <linux/types.h>
+#include "packets.h"
 
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __s32 s32;
-typedef __u64 u64;
-#define static_assert	_Static_assert
-#define READ_ONCE(x)	(*(const volatile __typeof__(x) *)&(x))
-#include "drwa.h"
-
-#define ETHERNET	14
-#define LOOPBACK	1	/* the interface of a test run */
-#define PACKET_MAX	1600
 #define PAYLOAD		1400
 #define REPEAT		2000
 #define TIMES		200
@@ -38,18 +24,6 @@ struct packet {
 	u8	bytes[PACKET_MAX];
 	u32	n;
 };
-
-static void put16(u8 *at, u32 value)
-{
-	at[0] = value >> 8;
-	at[1] = value;
-}
-
-static void put32(u8 *at, u32 value)
-{
-	put16(at, value >> 16);
-	put16(at + 2, value);
-}
 
 static struct packet make(bool out, u8 protocol, u8 flags, u32 seq, u32 ack, u32 payload)
 {
@@ -113,27 +87,17 @@ static int nothing(void)
 	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", code, 2, NULL);
 }
 
-static int program(struct bpf_object *object, const char *name)
-{
-	return bpf_program__fd(bpf_object__find_program_by_name(object, name));
-}
-
 static int time_object(const char *path)
 {
 	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
 	struct packet syn = make(true, TCP, SYN, 1000, 0, 0);
 	struct packet answer = make(false, TCP, SYN | ACK, 5000, 1001, 0);
 	struct packet ack = make(true, TCP, ACK, 1001, 5001, 0);
-	struct bpf_object *object = bpf_object__open(path);
+	struct bpf_object *object = load(path);
 	u32 loopback = LOOPBACK, none;
-	struct bpf_program *each;
 	int in, out;
 
 	if (!object)
-		return 2;
-	bpf_object__for_each_program(each, object)
-		bpf_program__set_type(each, BPF_PROG_TYPE_SCHED_CLS);
-	if (bpf_object__load(object))
 		return 2;
 	in = program(object, "drwa_ingress");
 	out = program(object, "drwa_egress");

@@ -45,15 +45,19 @@ public class StaticLimitTest extends DrwaTestCase {
         return Drwa.shell("cat " + path).trim().replaceAll("\\s+", ",");
     }
 
-    @Test
-    public void limitsAreThoseOfTheDefaultNetwork() {
+    private static LinkProperties getDefaultLinkProperties() {
         final ConnectivityManager connectivity =
                 InstrumentationRegistry.getInstrumentation()
                         .getContext()
                         .getSystemService(ConnectivityManager.class);
         final Network network = connectivity.getActiveNetwork();
         assumeNotNull("this device has no default network", network);
-        final LinkProperties lp = connectivity.getLinkProperties(network);
+        return connectivity.getLinkProperties(network);
+    }
+
+    @Test
+    public void limitsAreThoseOfTheDefaultNetwork() {
+        final LinkProperties lp = getDefaultLinkProperties();
         assumeNotNull("the default network says nothing of limits", lp.getTcpBufferSizes());
         mLimits = lp.getTcpBufferSizes();
         assertUnchanged();
@@ -65,13 +69,7 @@ public class StaticLimitTest extends DrwaTestCase {
 
     @Test
     public void receiveMaximumIsReplacedWhileTheDefaultNetworkIsGoverned() {
-        final ConnectivityManager connectivity =
-                InstrumentationRegistry.getInstrumentation()
-                        .getContext()
-                        .getSystemService(ConnectivityManager.class);
-        final Network network = connectivity.getActiveNetwork();
-        assumeNotNull("this device has no default network", network);
-        final String iface = connectivity.getLinkProperties(network).getInterfaceName();
+        final String iface = getDefaultLinkProperties().getInterfaceName();
         assumeFalse("a user build takes no such command", Build.TYPE.equals("user"));
         final String drwa = Drwa.isInConnectivityService() ? "cmd connectivity drwa " : "cmd drwa ";
         final String setting = Drwa.getSetting(iface);

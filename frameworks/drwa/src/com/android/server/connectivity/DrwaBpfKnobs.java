@@ -74,7 +74,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *
  * @hide
  */
-public final class DrwaBpfKnobs implements DrwaKnobs {
+public final class DrwaBpfKnobs extends DrwaProgramKnobs {
     /** Where the module's loader pins what the system server uses, as it does clat's. */
     @VisibleForTesting static final String PATH = "/sys/fs/bpf/net_shared/";
 
@@ -135,9 +135,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     /** The entries of interfaces that exist, as far as is known. */
     private final ArrayMap<String, Entry> mEntries = new ArrayMap<>();
-
-    /** Why programs cannot be attached, by interface. */
-    private final ArrayMap<String, String> mAttachProblems = new ArrayMap<>();
 
     /** Indices of entries that have to go, since their interface has or they were left. */
     private final ArraySet<Integer> mGone = new ArraySet<>();
@@ -628,27 +625,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
     }
 
     @Override
-    public boolean isMissing() {
-        return false;
-    }
-
-    @Override
-    public boolean hasQueues() {
-        return true;
-    }
-
-    @Override
-    public boolean supersedeLimit() {
-        // Programs lower the window, and have no say in the buffer.
-        return false;
-    }
-
-    @Override
-    public boolean reachStacked() {
-        return true;
-    }
-
-    @Override
     public String describe() {
         return "BPF, " + mapPath(DEVS);
     }
@@ -706,7 +682,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
 
     @Override
     public Result set(String iface, DrwaSetting setting, int queue) {
-        mAttachProblems.remove(iface);
+        mProblems.remove(iface);
         Entry known = mEntries.get(iface);
         if (!setting.isOn()) return known == null ? Result.DONE : setOff(iface, known, setting);
         final int index = known == null ? mDeps.getIndex(iface) : known.mIndex;
@@ -849,7 +825,7 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
             addFilter(entry.mIndex, false);
         } catch (ErrnoException e) {
             mLog.onError("Cannot attach the programs to " + iface, e);
-            mAttachProblems.put(iface, describeAttachProblem(e.errno));
+            mProblems.put(iface, describeAttachProblem(e.errno));
             return Result.ATTACH_FAILED;
         }
         mEntries.put(iface, entry.with(Filters.ATTACHED));
@@ -864,14 +840,6 @@ public final class DrwaBpfKnobs implements DrwaKnobs {
                 + (", as if another filter had priority " + PRIORITY)
                 + ", which an ingress rate limit has"
                 + " (settings put global ingress_rate_limit_bytes_per_second -1)";
-    }
-
-    @Override
-    public String explain(String iface, Result result) {
-        final String problem = mAttachProblems.get(iface);
-        return result == Result.ATTACH_FAILED && problem != null
-                ? result + ": " + problem
-                : result.toString();
     }
 
     /**

@@ -361,6 +361,7 @@ public class DrwaController {
 
     /** Decides anew on all interfaces and writes what differs. */
     private void update() {
+        // Too old is never started, but check-api sees no further than this method.
         if (isTooOld() || !mStarted || mApplication.isIdle()) return;
         mApplication.listen();
         mApplication.apply(

@@ -47,7 +47,7 @@ import java.util.function.Supplier;
  *
  * @hide
  */
-final class DrwaNetdKnobs implements DrwaKnobs {
+final class DrwaNetdKnobs extends DrwaProgramKnobs {
     @VisibleForTesting static final String PROGRAMS = "drwa_programs";
 
     @VisibleForTesting static final String OFF_VALUE = "0";
@@ -64,9 +64,6 @@ final class DrwaNetdKnobs implements DrwaKnobs {
 
     /** What interfaces hold; those that are not here hold {@link #OFF_VALUE}. */
     private final ArrayMap<String, String> mValues = new ArrayMap<>();
-
-    /** Why netd refused, by interface. */
-    private final ArrayMap<String, String> mProblems = new ArrayMap<>();
 
     private boolean mStarted;
 
@@ -87,27 +84,6 @@ final class DrwaNetdKnobs implements DrwaKnobs {
         } catch (RemoteException | RuntimeException e) {
             throw new UnsupportedOperationException("netd has none: " + e.getMessage(), e);
         }
-    }
-
-    @Override
-    public boolean isMissing() {
-        return false;
-    }
-
-    @Override
-    public boolean hasQueues() {
-        return true;
-    }
-
-    @Override
-    public boolean supersedeLimit() {
-        // Programs lower the window, and have no say in the buffer.
-        return false;
-    }
-
-    @Override
-    public boolean reachStacked() {
-        return true;
     }
 
     @Override
@@ -195,14 +171,6 @@ final class DrwaNetdKnobs implements DrwaKnobs {
         mProblems.put(iface, String.valueOf(e.getMessage()));
         mValues.put(iface, UNKNOWN);
         return error == ENOSPC ? Result.MAP_FULL : Result.ATTACH_FAILED;
-    }
-
-    @Override
-    public String explain(String iface, Result result) {
-        final String problem = mProblems.get(iface);
-        return result == Result.ATTACH_FAILED && problem != null
-                ? result + ": " + problem
-                : result.toString();
     }
 
     @Override
