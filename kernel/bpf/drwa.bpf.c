@@ -576,7 +576,7 @@ static void keep_share(struct drwa_flow *f, const struct drwa_queue *queue, u32 
 
 	if (f->d.phase == DRWA_HOLD && f->d.wnd &&
 	    is_fresh(now_us, READ_ONCE(queue->most_us), DRWA_SHARE_US))
-		f->d.wnd = max_t(u64, f->d.wnd, bdp + f->mss);
+		f->d.wnd = max_t(u64, f->d.wnd, (bdp + f->mss) << f->d.hidden);
 }
 
 static void end_round(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_queue *queue,

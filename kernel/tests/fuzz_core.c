@@ -347,6 +347,8 @@ struct honest {
 	bool patient;
 	bool new;
 	bool blind;
+	/* Bits that a middlebox took off the window's scale. Among others nobody looks for them. */
+	u8 lowered;
 	enum drwa_law law;
 	/* What a hostile neighbour forges. */
 	bool neighbour;
@@ -382,6 +384,7 @@ static void take_honest(struct story *s, struct honest *h)
 	h->new = flags & 4;
 	h->law = flags & 8 ? DRWA_LAW_CLASSIC : DRWA_LAW_DELAY;
 	h->blind = flags & 16;
+	h->lowered = h->new && !h->neighbour ? flags >> 5 & 3 : 0;
 	h->base_us = 20000 + (take_byte(s) << 11);
 	/* 0.3 to 100 Mb/s */
 	rate = 37500 + take_number(s) % (12500000 - 37500);
@@ -395,8 +398,10 @@ static void take_honest(struct story *s, struct honest *h)
 static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 		      struct connection *neighbour, u32 *sent)
 {
-	u32 bytes = min(offer(c), h->cwnd);
+	u32 bytes = min(offer(c) >> h->lowered, h->cwnd);
 	u32 rtt_us, tick_us;
+
+	bytes = max(bytes, min(c->mss, offer(c)));
 
 	/* Before the first round, what a SYN can offer: less than the longest segments. */
 	check(bytes >= min(c->mss, U16_MAX >> c->wscale << c->wscale));
@@ -412,7 +417,7 @@ static u32 honest_rtt(struct world *w, struct honest *h, struct connection *c,
 	data_recv(w, c);
 	h->cwnd = min(2 * h->cwnd, max(8 * h->bdp, 10 * c->mss));
 	/* Auto-tuning stays ahead of the sender. */
-	c->kernel_wnd = min(max(4 * bytes, FIRST_WND), FIELD_MAX << c->wscale);
+	c->kernel_wnd = min(max(4 * bytes, FIRST_WND) << h->lowered, FIELD_MAX << c->wscale);
 	*sent = bytes;
 	if (!h->neighbour)
 		return rtt_us;
@@ -451,6 +456,17 @@ static bool link_used(const struct honest *h, const struct block *b, const struc
 	 */
 	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 && b->wnd >= h->bdp)
 		return true;
+	/* Of a window that is few segments for the sender, twice as much tells nothing; and what
+	 * comes of one of few units does not let it become smaller.
+	 */
+	if (h->lowered &&
+	    h->bdp >> h->lowered < FLOOR_MSS * max(c->mss, 1u << c->wscale))
+		return true;
+	/* Half of the window is more than half of what the path holds, and with the other half
+	 * its queue stands: then the sender keeps to the first one.
+	 */
+	if (h->lowered)
+		return 2 * b->bytes * h->base_us >= b->us * h->bdp;
 	return 4 * b->bytes * h->base_us >= 3 * b->us * h->bdp;
 }
 
@@ -499,7 +515,13 @@ static void settles(struct world *w, struct honest *h)
 	struct block b;
 	int blocks;
 
-	if (2 * max(h->bdp, (FLOOR_MSS + CUSHION_MSS) * c->mss) > FIELD_MAX << c->wscale)
+	/* Of a first window that is less than two segments for the sender nobody learns, and what
+	 * comes of one with less than two units does not let it become smaller.
+	 */
+	if (U16_MAX >> h->lowered < 2 * max(c->mss, 1u << c->wscale))
+		h->lowered = 0;
+	if ((2 * max(h->bdp, (FLOOR_MSS + CUSHION_MSS) * c->mss)) << h->lowered >
+	    FIELD_MAX << c->wscale)
 		return;
 	h->cwnd = c->mss;
 	if (h->new || c->d.law != h->law) {

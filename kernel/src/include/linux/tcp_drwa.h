@@ -47,6 +47,8 @@ enum drwa_phase {
  * @law:	enum drwa_law
  * @clock:	the sender has one; otherwise RTTs stand in for one-way delays
  * @rival:	traffic that nobody governs keeps a queue here
+ * @hidden:	bits of the window's scale that the sender does not know of
+ * @trial:	rounds left of a trial, whether one more is hidden
  * @phase:	enum drwa_phase
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
@@ -57,7 +59,8 @@ enum drwa_phase {
  * @base_us:	least one-way delay without a queue, same offset
  * @base_seen_us: when the one-way delay was last that low; not in DRWA_DRAIN
  * @drain_owd_us: least one-way delay of DRWA_DRAIN
- * @good:	in DRWA_HOLD, rate before the last round whose queue was short
+ * @good:	in DRWA_HOLD, rate before the last round whose queue was short; in a trial,
+ *		that of the round before it
  * @drain_q_us:	queue at the start of DRWA_DRAIN
  * @rate:	last round's rate in bytes per 2^20 us
  * @cwnd:	classic: cwndest, average of the bytes received in a round
@@ -73,7 +76,9 @@ struct drwa {
 	u16	samples;
 	u8	law:1,
 		clock:1,
-		rival:1;
+		rival:1,
+		hidden:3,
+		trial:2;
 	u8	phase;
 	u8	rounds;
 	u8	epoch;

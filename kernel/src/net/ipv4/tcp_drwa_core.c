@@ -95,6 +95,18 @@
  * when others bring less than 1/16. A count that is two such times late has our pause in
  * it: of what others brought before it leaves half at most, for rivals alone.
  *
+ * A middlebox that lowers the window's scale in a SYN hides bits of each window from the
+ * sender: it sees 1/2, 1/4, .. of the bytes, and a window that follows what came would
+ * shrink for ever. So once a second, and in 16 paths, look for it. A round that brings
+ * half of the window or less, though no queue stands and nobody else brings anything,
+ * begins a trial: twice the window, for two rounds. In START the rate has to be that of
+ * the round before, for a slow start has yet to reach the window's end. If they bring a
+ * quarter more, and what rates differ by, but not more than twice as much, and no
+ * queue, then the window ends the flight, and the part of it that came before tells how
+ * many bits are hidden. The law's window is the one that the sender sees; the offered
+ * one has the hidden bits on top. A DRAIN that has no effect for a second takes back
+ * those that the sender does see. A window of few segments for the sender tells nothing.
+ *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
  *   - the target: the least of those in HOLD that used their windows within a second. With
@@ -166,6 +178,12 @@
 /* More than 1/64 of what came makes an upload; calls and requests are less. */
 #define DRWA_UPLOAD_SHIFT	6
 
+/* The most that struct drwa has room for: a scale of 9 that became 2 */
+#define DRWA_HIDDEN_MAX		7
+
+/* The second round is the first one that more was offered for. */
+#define DRWA_TRIAL_ROUNDS	2
+
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
 
@@ -174,6 +192,7 @@ struct drwa_look {
 	u32	now_us;
 	u32	elapsed_us;
 	u32	bytes;
+	u32	rate;		/* bytes per 2^20 us */
 	u32	mss;
 	u32	q_us;		/* standing queue */
 	u32	target_us;	/* the one to aim at */
@@ -313,6 +332,14 @@ static u32 drwa_bytes(u64 rate, u32 us)
 	return min_t(u64, rate * us >> DRWA_SECOND_SHIFT, U32_MAX / 4);
 }
 
+/* Bits that @x has more than @y, to the nearest */
+static u8 bits_of(u32 x, u32 y)
+{
+	u32 part = (x + x / 2) / y;
+
+	return part ? fls(part) - 1 : 0;
+}
+
 /* The sender's timestamps tell nothing. What learned from them goes. */
 static void delay_mistrust(struct drwa *d, u32 now_us)
 {
@@ -392,12 +419,10 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 /* Keeps the round's rate and how much rates differ; returns what may come next. */
 static u64 delay_rate(struct drwa *d, const struct drwa_look *r)
 {
-	u32 rate, change;
+	u32 rate = r->rate, change;
 
 	/* DRAIN's window gave its rounds their rate, not the link. */
 	if (!d->rounds && d->phase != DRWA_DRAIN) {
-		rate = min_t(u64, div_u64((u64)r->bytes << DRWA_SECOND_SHIFT, r->elapsed_us),
-			     U32_MAX / 8);
 		if (d->phase != DRWA_HOLD) {
 			d->dev = 0;
 			d->rate = rate;
@@ -519,7 +544,7 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 	} else if (r->stands) {
 		d->phase = DRWA_HOLD;
 		d->wnd = wnd;
-	} else {
+	} else if (!d->trial) {
 		d->wnd = max(max(d->wnd, r->bytes << DRWA_START_SHIFT), least);
 	}
 }
@@ -560,6 +585,65 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
 }
 
+/* Did twice the window bring more, and no more than twice of it? */
+static bool delay_trial_shows(const struct drwa *d, const struct drwa_look *r, u32 flight,
+			      u32 seen)
+{
+	u32 more = quarter(d->good) + min(2 * d->dev, d->good / 2);
+
+	return !r->stands && flight <= 2 * seen && r->rate > d->good + more;
+}
+
+/* Does the sender take half of the window, or less, for all of it? Then try twice as much. */
+static void delay_try(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r,
+		      u32 flight)
+{
+	/* At 2 Mb/s a segment alone takes 6 ms. */
+	u32 none_us = min_t(u32, r->target_us, 2 * DRWA_QUEUE_MIN_US);
+
+	if (!r->alone || r->q_us > none_us || flight > d->wnd / 2 + r->mss ||
+	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2) ||
+	    d->hidden == DRWA_HIDDEN_MAX)
+		return;
+	/* A slow start has yet to come to the window's end; others' queue passes for a path. */
+	if (d->phase == DRWA_START &&
+	    (r->rate - d->rate + quarter(d->rate) > d->rate / 2 ||
+	     link_fresh(r->now_us, READ_ONCE(l->target_set_us))))
+		return;
+	d->hidden++;
+	d->trial = DRWA_TRIAL_ROUNDS;
+	d->good = r->rate;
+}
+
+/* Finds bits of the window that the sender does not see, and forgets those that it does. */
+static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r)
+{
+	int often = max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);
+	bool now = (r->now_us ^ d->round_us) >> often;
+	u32 flight = drwa_bytes(r->rate, d->rtt_us);
+	/* Before the trial, rounded up to whole segments */
+	u32 seen = drwa_bytes(d->good, d->rtt_us) + r->mss;
+
+	if (d->phase == DRWA_DRAIN) {
+		d->hidden -= !!d->trial;
+		d->trial = 0;
+		/* It has no effect, for the sender uses more than it was to see. */
+		if (now)
+			d->hidden -= min_t(u8, d->hidden, bits_of(flight, d->wnd));
+	} else if (!d->trial) {
+		if (now)
+			delay_try(d, l, r, flight);
+	} else {
+		if (flight > 2 * seen || r->stands)
+			d->trial = 1;
+		if (--d->trial)
+			return;
+		d->hidden--;
+		if (delay_trial_shows(d, r, flight, seen))
+			d->hidden = min(d->hidden + bits_of(d->wnd, seen), DRWA_HIDDEN_MAX);
+	}
+}
+
 static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
 	u32 wnd, last_rate = d->rate;
@@ -588,6 +672,8 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 		return;
 	}
 	delay_look(d, l, r);
+	if (d->phase == DRWA_DRAIN || !d->rounds)
+		delay_hidden(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
 	if (d->phase == DRWA_START) {
@@ -600,10 +686,10 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 			d->wnd = max(d->wnd, wnd);
 			return;
 		}
-		if (r->full || wnd > d->wnd)
+		if (!d->trial && (r->full || wnd > d->wnd))
 			d->wnd = wnd;
 		/* Its own rate may already be a longer path's. */
-		if (r->q_us <= r->target_us)
+		if (r->q_us <= r->target_us && !d->trial)
 			d->good = last_rate;
 		if (!delay_drain_due(d, l, r))
 			return;
@@ -634,10 +720,16 @@ void drwa_round(struct drwa *d, struct drwa_link *l, u32 now_us, u32 rcv_nxt,
 		*d = (struct drwa){ .law = d->law, .lambda = d->lambda };
 		return;
 	}
-	if (d->law == DRWA_LAW_CLASSIC)
+	if (d->law == DRWA_LAW_CLASSIC) {
 		classic_round(d, r.bytes, mss);
-	else if (d->samples)
+	} else if (d->samples) {
+		r.rate = min_t(u64, div_u64((u64)r.bytes << DRWA_SECOND_SHIFT, r.elapsed_us),
+			       U32_MAX / 8);
+		/* The law's own window is the one that the sender sees. */
+		d->wnd >>= d->hidden;
 		delay_round(d, l, &r);
+		d->wnd = min_t(u64, (u64)d->wnd << d->hidden, U32_MAX / 4);
+	}
 	drwa_new_round(d, now_us, rcv_nxt);
 }
 
