@@ -185,6 +185,70 @@ MECHANISMS: dict[str, Edits] = {
     "without a clock no window beside an upload": (
         ("	if (!d->clock && READ_ONCE(l->upload)) {", "	if (0) {"),
     ),
+    "hidden bits": (
+        (
+            "		if (now)\n			delay_try(",
+            "		if (0 && now)\n			delay_try(",
+        ),
+    ),
+    "all hidden bits at once": (("bits_of(d->wnd, seen)", "1"),),
+    "a trial only with no queue": (
+        ("r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone", "!r->alone"),
+    ),
+    "a trial only without others": (
+        ("DRWA_QUEUE_MIN_US || !r->alone ||\n", "DRWA_QUEUE_MIN_US ||\n"),
+    ),
+    "a trial only of half the window": (
+        ("flight > d->wnd / 2 + r->mss || d->hidden", "flight > 2 * d->wnd || d->hidden"),
+    ),
+    "no trial in a pause": (
+        (
+            " ||\n	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))",
+            ")",
+        ),
+    ),
+    "no trial in a slow start": (
+        (
+            "(r->rate - d->rate + quarter(d->rate) > d->rate / 2 ||\n	     link_fresh",
+            "(link_fresh",
+        ),
+    ),
+    "no trial in START behind others": (
+        (
+            " ||\n	     link_fresh(r->now_us, READ_ONCE(l->target_set_us))))\n		return;",
+            "))\n		return;",
+        ),
+    ),
+    "a trial shows by a quarter and dev": (
+        (
+            "quarter(d->good) + min(2 * d->dev, d->good / 2)",
+            "quarter(d->good)",
+        ),
+    ),
+    "not by more than twice": (
+        ("return !r->stands && flight <= 2 * seen && ", "return !r->stands && "),
+        ("		if (flight > 2 * seen || r->stands)", "		if (r->stands)"),
+    ),
+    "not with a queue": (
+        ("return !r->stands && flight", "return flight"),
+        ("flight > 2 * seen || r->stands)", "flight > 2 * seen)"),
+    ),
+    "the window stays in a trial": (
+        ("	} else if (!d->trial) {\n		d->wnd = max", "	} else {\n		d->wnd = max"),
+        ("if (!d->trial && (r->full || wnd > d->wnd))", "if (r->full || wnd > d->wnd)"),
+    ),
+    "trials 16 paths apart": (
+        (
+            "max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);\n	bool",
+            "DRWA_SECOND_SHIFT;\n	bool",
+        ),
+    ),
+    "DRAIN takes back": (
+        (
+            "min_t(u8, d->hidden, bits_of(flight, d->wnd))",
+            "min_t(u8, d->hidden, 0 * bits_of(flight, d->wnd))",
+        ),
+    ),
     "START's end at the target": (
         ("max_t(u32, r->target_us, DRWA_QUEUE_MIN_US)", "DRWA_QUEUE_MIN_US"),
     ),

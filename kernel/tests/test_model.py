@@ -304,6 +304,34 @@ def test_an_object_comes_as_fast_as_stocks(mbps: float, base_s: float, size: int
     assert ours < 1.02 * stock
 
 
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+@pytest.mark.parametrize("lambda_", [1.0, 1.25])
+@pytest.mark.parametrize(("mbps", "base_s"), [(5, 0.1), (10, 0.05), (20, 0.04), (100, 0.04)])
+def test_a_lowered_scale_is_found(mbps: float, base_s: float, lambda_: float, bits: int) -> None:
+    """By a middlebox that gives the phone's SYN a window scale of its own."""
+    ours, stock = (
+        model.run(Link(mbps), [Flow(base_s, own, lowered=bits, window_bytes=6 << 20)], 40)
+        for own in (lambda_, None)
+    )
+    assert ours.goodput_mbps[0] > 0.95 * stock.goodput_mbps[0]
+    assert ours.p95_s(5) < 1.4 * base_s
+
+
+def test_a_scale_that_seems_lowered_is_known_again() -> None:
+    """What a trial met by chance is taken back, and the queue with it."""
+    believed = (
+        (
+            "	if (d->phase == DRWA_DRAIN || !d->rounds)\n		delay_hidden(",
+            "	if (r->now_us - 4290000000u - 5000000 < r->elapsed_us)\n		d->hidden = 3;\n"
+            "	if (d->phase == DRWA_DRAIN || !d->rounds)\n		delay_hidden(",
+        ),
+    )
+    for base_s in (0.03, 0.05, 0.1):
+        outcome = model.run(Link(20), [Flow(base_s)], 40, edits=believed)
+        assert outcome.p95_s(4, 12) > 2 * base_s
+        assert outcome.p95_s(20) < 1.4 * base_s
+
+
 @pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.06), (10, 0.1), (20, 0.05), (50, 0.1)])
 @pytest.mark.parametrize("bdps", [5.5, 8])
 @pytest.mark.parametrize("think_s", [0.7, 2, 5])

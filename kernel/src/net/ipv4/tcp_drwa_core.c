@@ -599,11 +599,9 @@ static void delay_try(struct drwa *d, const struct drwa_link *l, const struct dr
 		      u32 flight)
 {
 	/* At 2 Mb/s a segment alone takes 6 ms. */
-	u32 none_us = min_t(u32, r->target_us, 2 * DRWA_QUEUE_MIN_US);
-
-	if (!r->alone || r->q_us > none_us || flight > d->wnd / 2 + r->mss ||
-	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2) ||
-	    d->hidden == DRWA_HIDDEN_MAX)
+	if (r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone ||
+	    flight > d->wnd / 2 + r->mss || d->hidden == DRWA_HIDDEN_MAX ||
+	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))
 		return;
 	/* A slow start has yet to come to the window's end; others' queue passes for a path. */
 	if (d->phase == DRWA_START &&
