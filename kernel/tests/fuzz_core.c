@@ -452,9 +452,11 @@ static struct block honest_block(struct world *w, struct honest *h, struct conne
 static bool link_used(const struct honest *h, const struct block *b, const struct connection *c)
 {
 	/* The queue that a high lambda asks for hides a base that its past made too short, if
-	 * the window is enough for the path: each DRAIN costs.
+	 * the window is enough for the path: each DRAIN costs. A neighbour's target takes that
+	 * queue away for a second.
 	 */
-	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 && b->wnd >= h->bdp)
+	if (!h->new && c->d.path_us < h->base_us - h->base_us / 4 &&
+	    (b->wnd >= h->bdp || h->neighbour))
 		return true;
 	/* Of a window that is few segments for the sender, twice as much tells nothing; and what
 	 * comes of one of few units does not let it become smaller.
