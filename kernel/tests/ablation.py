@@ -185,13 +185,13 @@ MECHANISMS: dict[str, Edits] = {
     "without a clock no window beside an upload": (
         ("	if (!d->clock && READ_ONCE(l->upload)) {", "	if (0) {"),
     ),
-    "hidden bits": (
+    "hidden bits": (("DRWA_DRAIN && delay_halved(", "DRWA_DRAIN && 0 && delay_halved("),),
+    "all hidden bits at once": (
         (
-            "		if (now)\n			delay_try(",
-            "		if (0 && now)\n			delay_try(",
+            "d->hidden = min(d->hidden + fls(part) - 1, DRWA_HIDDEN_MAX);",
+            "d->hidden = min(d->hidden + 1, DRWA_HIDDEN_MAX);",
         ),
     ),
-    "all hidden bits at once": (("bits_of(d->wnd, seen)", "1"),),
     "a trial only with no queue": (
         ("r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone", "!r->alone"),
     ),
@@ -203,36 +203,28 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "no trial in a pause": (
         (
-            " ||\n	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))",
-            ")",
+            " ||\n	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))\n"
+            "		return false",
+            ")\n		return false",
         ),
     ),
     "no trial in a slow start": (
         (
-            "(r->rate - d->rate + quarter(d->rate) > d->rate / 2 ||\n	     link_fresh",
-            "(link_fresh",
+            "(r->rate - d->rate + quarter(d->rate) <= d->rate / 2 &&\n		!link",
+            "(1 &&\n		!link",
         ),
     ),
     "no trial in START behind others": (
-        (
-            " ||\n	     link_fresh(r->now_us, READ_ONCE(l->target_set_us))))\n		return;",
-            "))\n		return;",
-        ),
+        ("!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));", "1);"),
     ),
     "a trial shows by a quarter and dev": (
-        (
-            "quarter(d->good) + min(2 * d->dev, d->good / 2)",
-            "quarter(d->good)",
-        ),
+        ("quarter(d->good) + min(2 * d->dev, d->good / 2)", "quarter(d->good)"),
     ),
-    "not by more than twice": (
-        ("return !r->stands && flight <= 2 * seen && ", "return !r->stands && "),
-        ("		if (flight > 2 * seen || r->stands)", "		if (r->stands)"),
+    "in START by half": (
+        ("d->phase == DRWA_START ? d->good / 2 :", "d->phase == DRWA_START ? d->good / 4 :"),
     ),
-    "not with a queue": (
-        ("return !r->stands && flight", "return flight"),
-        ("flight > 2 * seen || r->stands)", "flight > 2 * seen)"),
-    ),
+    "twice of a flight ends a trial": (("r->stands || flight > 2 * seen", "r->stands"),),
+    "a queue ends a trial": (("r->stands || flight > 2 * seen", "flight > 2 * seen"),),
     "the window stays in a trial": (
         ("	} else if (!d->trial) {\n		d->wnd = max", "	} else {\n		d->wnd = max"),
         ("if (!d->trial && (r->full || wnd > d->wnd))", "if (r->full || wnd > d->wnd)"),
@@ -243,10 +235,16 @@ MECHANISMS: dict[str, Edits] = {
             "DRWA_SECOND_SHIFT;\n	bool",
         ),
     ),
-    "DRAIN takes back": (
+    "START takes bits back": (
         (
-            "min_t(u8, d->hidden, bits_of(flight, d->wnd))",
-            "min_t(u8, d->hidden, 0 * bits_of(flight, d->wnd))",
+            "} else if (d->phase != DRWA_HOLD && d->hidden",
+            "} else if (d->phase == DRWA_DRAIN && d->hidden",
+        ),
+    ),
+    "DRAIN takes bits back": (
+        (
+            "} else if (d->phase != DRWA_HOLD && d->hidden",
+            "} else if (d->phase == DRWA_START && d->hidden",
         ),
     ),
     "START's end at the target": (

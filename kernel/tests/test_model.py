@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import constants
 import model
+from builds import Edits
 from drwalab import burstlink, ltelink
 from model import BBR, CUBIC, Change, Flow, Link, Outcome, Push
 
@@ -317,19 +318,38 @@ def test_a_lowered_scale_is_found(mbps: float, base_s: float, lambda_: float, bi
     assert ours.p95_s(5) < 1.4 * base_s
 
 
-def test_a_scale_that_seems_lowered_is_known_again() -> None:
+def _believes(then: str) -> Edits:
+    """Five seconds after the start, something is taken for hidden that is not."""
+    before = "	if (d->phase == DRWA_DRAIN || !d->rounds)\n		delay_hidden("
+    at = "	if (r->now_us - 4290000000u - 5000000 < r->elapsed_us)\n"
+    return ((before, f"{at}		{then}\n{before}"),)
+
+
+@pytest.mark.parametrize("base_s", [0.03, 0.05, 0.1])
+def test_a_scale_that_seems_lowered_is_known_again(base_s: float) -> None:
     """What a trial met by chance is taken back, and the queue with it."""
-    believed = (
-        (
-            "	if (d->phase == DRWA_DRAIN || !d->rounds)\n		delay_hidden(",
-            "	if (r->now_us - 4290000000u - 5000000 < r->elapsed_us)\n		d->hidden = 3;\n"
-            "	if (d->phase == DRWA_DRAIN || !d->rounds)\n		delay_hidden(",
-        ),
-    )
-    for base_s in (0.03, 0.05, 0.1):
-        outcome = model.run(Link(20), [Flow(base_s)], 40, edits=believed)
-        assert outcome.p95_s(4, 12) > 2 * base_s
-        assert outcome.p95_s(20) < 1.4 * base_s
+    outcome = model.run(Link(20), [Flow(base_s)], 40, edits=_believes("d->hidden = 3;"))
+    assert outcome.p95_s(4, 12) > 2 * base_s
+    assert outcome.p95_s(20) < 1.4 * base_s
+
+
+@pytest.mark.parametrize("base_s", [0.03, 0.05, 0.1])
+@pytest.mark.parametrize("bits", [2, 5])
+def test_start_forgets_what_is_not_hidden(base_s: float, bits: int) -> None:
+    """Or its window would stay four segments, of which the sender has so many more."""
+    start = f"{{ d->hidden = {bits}; d->phase = DRWA_START; d->rounds = 0; d->wnd = 4 * r->mss; }}"
+    outcome = model.run(Link(20), [Flow(base_s)], 40, 20, edits=_believes(start))
+    assert share(outcome, 20) > 0.96
+    assert outcome.p95_s(20) < 1.4 * base_s
+
+
+@pytest.mark.parametrize("lambda_", [1.25, 3])
+def test_hidden_bits_outlast_a_slower_link(lambda_: float) -> None:
+    """Ten times as slow, at twenty seconds: sixteen times the excess is offered already."""
+    link = Link(20, changes=(Change(20, rate_mbps=2),))
+    flow = Flow(0.05, lambda_, lowered=3, window_bytes=6 << 20)
+    outcome = model.run(link, [flow], 60, 40)
+    assert share(outcome, 2) > 0.85
 
 
 @pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.06), (10, 0.1), (20, 0.05), (50, 0.1)])

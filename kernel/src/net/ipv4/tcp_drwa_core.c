@@ -56,8 +56,8 @@
  *
  * START: slow start may run. The window rises to four times what came in a round, since
  * two of a sender's doublings may fall into one, and does not fall. A queue shows when
- * q exceeds the target, or 4 ms, by more than a silence: that delays what comes after
- * it, too (beside others that bring more than 1/16, silences say nothing). The formula
+ * q > max(target, 4 ms) + silence: a silence delays what comes after it, too (beside
+ * others that bring more than 1/16, silences say nothing). The formula
  * rules at once. Where lambda is set in mid-download, a round brings more than twice
  * the window, 64 KB at first: the kernel offered that before, and it stands in the
  * queue. The window is four segments until a round brings no more than twice that.
@@ -97,15 +97,17 @@
  *
  * A middlebox that lowers the window's scale in a SYN hides bits of each window from the
  * sender: it sees 1/2, 1/4, .. of the bytes, and a window that follows what came would
- * shrink for ever. So once a second, and in 16 paths, look for it. A round that brings
- * half of the window or less, though no queue stands and nobody else brings anything,
- * begins a trial: twice the window, for two rounds. In START the rate has to be that of
- * the round before, for a slow start has yet to reach the window's end. If they bring a
- * quarter more, and what rates differ by, but not more than twice as much, and no
- * queue, then the window ends the flight, and the part of it that came before tells how
- * many bits are hidden. The law's window is the one that the sender sees; the offered
- * one has the hidden bits on top. A DRAIN that has no effect for a second takes back
- * those that the sender does see. A window of few segments for the sender tells nothing.
+ * shrink for ever. The law's window is the one that the sender sees; the offered one has
+ * the hidden bits on top. Every second, or 16 to 32 paths, a trial looks for them, where a
+ * flight, what came in an RTT, is half of the window or less, with no pause, no queue of
+ * 8 ms and no others. In START, the rate has to be the last round's, as a slow start's is
+ * not, and nobody in HOLD may have used a window within a second: his queue passes for
+ * path. Twice the window is offered for two rounds. If the second one's rate is more by
+ * a quarter and 2 dev, in START by half, then the window ended the flight: window by
+ * flight, both from before the trial, tells the bits. A queue, or a flight of more than
+ * twice, ends a trial, for that is not its doing. The window stays meanwhile. As often, a
+ * flight of more than one and a half windows takes a bit back, in START, and in a DRAIN
+ * that has had no effect. A window of few segments for the sender tells nothing.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
@@ -332,14 +334,6 @@ static u32 drwa_bytes(u64 rate, u32 us)
 	return min_t(u64, rate * us >> DRWA_SECOND_SHIFT, U32_MAX / 4);
 }
 
-/* Bits that @x has more than @y, to the nearest */
-static u8 bits_of(u32 x, u32 y)
-{
-	u32 part = (x + x / 2) / y;
-
-	return part ? fls(part) - 1 : 0;
-}
-
 /* The sender's timestamps tell nothing. What learned from them goes. */
 static void delay_mistrust(struct drwa *d, u32 now_us)
 {
@@ -505,6 +499,8 @@ static void delay_drain(struct drwa *d, const struct drwa_link *l, const struct 
 	u32 bdp = drwa_bytes(d->rate, max(d->path_us, READ_ONCE(l->silence_us)));
 
 	if (d->phase != DRWA_DRAIN) {
+		d->hidden -= !!d->trial;
+		d->trial = 0;
 		d->phase = DRWA_DRAIN;
 		d->rounds = 2 * DRWA_DRAIN_ROUNDS;
 		d->drain_owd_us = d->owd_us;
@@ -585,32 +581,33 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
 }
 
-/* Did twice the window bring more, and no more than twice of it? */
-static bool delay_trial_shows(const struct drwa *d, const struct drwa_look *r, u32 flight,
-			      u32 seen)
-{
-	u32 more = quarter(d->good) + min(2 * d->dev, d->good / 2);
-
-	return !r->stands && flight <= 2 * seen && r->rate > d->good + more;
-}
-
-/* Does the sender take half of the window, or less, for all of it? Then try twice as much. */
-static void delay_try(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r,
-		      u32 flight)
+/* May the sender take half of the window, or less, for all of it? */
+static bool delay_halved(const struct drwa *d, const struct drwa_link *l,
+			 const struct drwa_look *r, u32 flight)
 {
 	/* At 2 Mb/s a segment alone takes 6 ms. */
 	if (r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone ||
 	    flight > d->wnd / 2 + r->mss || d->hidden == DRWA_HIDDEN_MAX ||
 	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))
-		return;
+		return false;
 	/* A slow start has yet to come to the window's end; others' queue passes for a path. */
-	if (d->phase == DRWA_START &&
-	    (r->rate - d->rate + quarter(d->rate) > d->rate / 2 ||
-	     link_fresh(r->now_us, READ_ONCE(l->target_set_us))))
-		return;
-	d->hidden++;
-	d->trial = DRWA_TRIAL_ROUNDS;
-	d->good = r->rate;
+	return d->phase == DRWA_HOLD ||
+	       (r->rate - d->rate + quarter(d->rate) <= d->rate / 2 &&
+		!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));
+}
+
+/* Ends a trial: the window ends the flight if twice of it brought so much more. */
+static void delay_tried(struct drwa *d, const struct drwa_look *r, u32 seen)
+{
+	/* In START nothing else bounds it; in HOLD the link may, and its rate differs. */
+	u32 more = d->phase == DRWA_START ? d->good / 2 :
+					    quarter(d->good) + min(2 * d->dev, d->good / 2);
+	u32 part = (d->wnd + d->wnd / 2) / seen;
+
+	d->trial = 0;
+	d->hidden--;
+	if (r->rate > d->good + more && part)
+		d->hidden = min(d->hidden + fls(part) - 1, DRWA_HIDDEN_MAX);
 }
 
 /* Finds bits of the window that the sender does not see, and forgets those that it does. */
@@ -619,26 +616,27 @@ static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct
 	int often = max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);
 	bool now = (r->now_us ^ d->round_us) >> often;
 	u32 flight = drwa_bytes(r->rate, d->rtt_us);
-	/* Before the trial, rounded up to whole segments */
-	u32 seen = drwa_bytes(d->good, d->rtt_us) + r->mss;
 
-	if (d->phase == DRWA_DRAIN) {
-		d->hidden -= !!d->trial;
-		d->trial = 0;
-		/* It has no effect, for the sender uses more than it was to see. */
-		if (now)
-			d->hidden -= min_t(u8, d->hidden, bits_of(flight, d->wnd));
-	} else if (!d->trial) {
-		if (now)
-			delay_try(d, l, r, flight);
-	} else {
-		if (flight > 2 * seen || r->stands)
-			d->trial = 1;
-		if (--d->trial)
-			return;
+	if (d->trial) {
+		/* Before it, rounded up to whole segments */
+		u32 seen = drwa_bytes(d->good, d->rtt_us) + r->mss;
+
+		if (r->stands || flight > 2 * seen) {
+			d->trial = 0;
+			d->hidden--;
+		} else if (!--d->trial) {
+			delay_tried(d, r, seen);
+		}
+	} else if (!now) {
+		return;
+	} else if (d->phase != DRWA_DRAIN && delay_halved(d, l, r, flight)) {
+		d->hidden++;
+		d->trial = DRWA_TRIAL_ROUNDS;
+		d->good = r->rate;
+	/* HOLD's window falls, and what was offered before is still to come. */
+	} else if (d->phase != DRWA_HOLD && d->hidden &&
+		   flight > d->wnd + max(d->wnd / 2, 2 * r->mss)) {
 		d->hidden--;
-		if (delay_trial_shows(d, r, flight, seen))
-			d->hidden = min(d->hidden + bits_of(d->wnd, seen), DRWA_HIDDEN_MAX);
 	}
 }
 
