@@ -59,11 +59,9 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "the mean in a packet's time": (("u32 rate = max(u->mean, u->rate),", "u32 rate = u->rate,"),),
     "more while no queue shows": (("if (!full && u->refused)", "if (0)"),),
-    "START's queue outlasts a burst": (
-        (" &&\n	    last.us - u->empty_us > u->age_us / 2)", ")"),
-    ),
+    "START's queue outlasts a burst": ((" &&\n	    m->us - u->empty_us > u->age_us / 2)", ")"),),
     "START does not end by a download": (
-        ("	if (u->beside && !up_told_up(u, now_us - last.us, now_us))", "	if (0)"),
+        ("	if (u->beside && !up_told_up(u, now_us - m->us, now_us))", "	if (0)"),
     ),
     "DRAIN": (
         ("	if (up_drain_due(u, f, now_us)) {", "	if (0 && up_drain_due(u, f, now_us)) {"),
@@ -85,12 +83,12 @@ MECHANISMS: dict[str, Edits] = {
         ("		if (u->deep >= UP_QUEUE_SURE)\n			up_rates(u, full);\n", ""),
     ),
     "DRAIN's own rate does not count": (
-        ("	if (before_us(last.us, u->drained_us))\n", "	if (0)\n"),
+        ("	if (before_us(m->us, u->drained_us))\n", "	if (0)\n"),
     ),
     "DRAIN after OPEN": (
         (
             "		u->phase = DRWA_UP_DRAIN;\n		u->blind = 1;\n",
-            "		u->phase = DRWA_UP_START;\n		return true;\n",
+            "		u->phase = DRWA_UP_START;\n		return;\n",
         ),
     ),
     "OPEN at once": (
@@ -107,11 +105,18 @@ MECHANISMS: dict[str, Edits] = {
         ("if (silent_us > usual_us && up_asked(u, true, now_us))", "if (silent_us > usual_us)"),
     ),
     "a packet now and then in a silence": (
-        ("	wnd += UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);\n", ""),
+        (
+            "return wnd + UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);",
+            "return wnd + 0 * periods;",
+        ),
     ),
-    "though more is on its way": (
-        ("	if (before_us(u->crossed, u->closed_released))\n", "	if (0)\n"),
+    "asks for half of the target": (
+        (
+            "	return u->crossed - u->refused_crossed >= up_bytes(u->rate, u->target_us / 2);\n",
+            "	return true;\n",
+        ),
     ),
+    "though more is on its way": (("	wnd = max(wnd, u->closed_released - u->crossed);\n", ""),),
     "the far end's clock": (("	if (!clock_us || f->aside) {", "	if (1) {"),),
     "clocks that tick otherwise": (
         ("	f->aside = f->strayed_us >= 2 * UP_OPEN_US;\n", "	f->aside = 0;\n"),
@@ -129,12 +134,16 @@ MECHANISMS: dict[str, Edits] = {
     "queries": (("(exact ? u->mark[i].end == end :", "(exact ? false :"),),
     "one mark a tick": (
         (
-            "		if (m->flow == f - u->flow && now_us",
-            "		if (0 && m->flow == f - u->flow && now_us",
+            "	if (kind != DRWA_UP_EXACT && m->flow == f - u->flow && now_us",
+            "	if (0 && m->flow == f - u->flow && now_us",
         ),
     ),
     "who has a place keeps it": (
-        ("		if (f->used && now_us - f->used_us < UP_OPEN_US)\n			return;\n", ""),
+        (
+            "		if (!up_is(f, key) && f->used && now_us - f->used_us < UP_OPEN_US)\n"
+            "			return;\n",
+            "",
+        ),
     ),
     "told: more for a grant": (("up_bytes(u->rate, UP_TOLD_US) + UP_SEGMENT", "UP_SEGMENT"),),
     "told: a packet more": (

@@ -41,11 +41,12 @@ LIARS = (
 WHAT_IS_RUN = [
     "upload of QCUT-D's and p95 RTT over its, geometric means (steady links; recorded and",
     "generated ones at a base of 50 and, far, of 150 ms; stories of rates that change, and of",
-    "paths; beside a download; an upload over QUIC beside queries, and a download; the same told",
-    "by the modem's driver, who may be wrong); fetches of 100 kB beside an upload, over those",
-    "alone; radios of bursts (the least upload of pfifo's, told or not, and the p95 of pfifo's);",
-    "servers that lie (the least of what who is beside them has of pfifo's, and the p95 over",
-    "50 ms), and nobody who answers (the least upload of pfifo's).",
+    "paths; a link that becomes slower; beside a download, and with queries that are understood;",
+    "an upload over QUIC beside queries, and a download; the same told by the modem's driver, who",
+    "may be wrong); fetches of 100 kB beside an upload, over those alone; radios of bursts (the",
+    "least upload of pfifo's, told or not, and the p95 of pfifo's); outages (what waits in the",
+    "modem at most, of pfifo's); servers that lie (the least of what who is beside them has of",
+    "pfifo's, and the p95 over 50 ms), and nobody who answers (the least upload of pfifo's).",
 ]
 
 Options = Mapping[str, object]
@@ -149,6 +150,19 @@ def _download(link: Options, queue_ms: int) -> Options:
     return {**link, "down_bps": 10_000_000, "down_queue_us": queue_ms * 1000}
 
 
+def _slower() -> list[Case]:
+    """At any time of a DRAIN's period"""
+    links = ((10, 2, 50), (20, 2, 150), (10, 1, 80), (5, 1, 150))
+    return [
+        Case(
+            [PROBES, Flow()],
+            {**_steady(mbps, base_ms), "events": [Event(at_us, then_mbps * 1_000_000)]},
+        )
+        for mbps, then_mbps, base_ms in links
+        for at_us in range(14_000_000, 18_000_000, 800_000)
+    ]
+
+
 def _few() -> list[Options]:
     return [_steady(1, 50), _steady(5, 50), _steady(20, 80), *_varying(50)]
 
@@ -186,8 +200,13 @@ def cases() -> dict[str, list[Case]]:
                 for one, other in handovers
             ),
         ],
+        "slower": _slower(),
         "download": [
             Case([OPAQUE_PROBES, Flow(), DOWNLOAD], _download(link, 200)) for link in _few()
+        ],
+        "download, queries": [
+            Case([PROBES, Flow(), Flow(base_us=20_000)], _download(_steady(5, 50), queue_ms))
+            for queue_ms in (100, 300, 1000, 1900)
         ],
         "queries": [Case([PROBES, DUPLEX], link) for link in _few()],
         "queries, download": [
@@ -236,6 +255,9 @@ def hostile(edits: Edits) -> Cells:
         run, fair = _beside(lie, mbps).run(edits), _beside(Flow(), mbps).of({"gate": model.NONE})
         parts.append(run.flow_bytes[1] / fair.flow_bytes[1])
         p95.append(p95_ms(run) / 50)
+    # A clock that ticks in us, beside a download
+    case = Case([OPAQUE_PROBES, Flow(tick_us=1)], _download(_steady(5, 50), 100))
+    parts.append(case.run(edits).use / case.of({"gate": model.NONE}).use)
     return {"liars: upload": min(parts), "liars: p95": constants.geometric(p95)}
 
 
@@ -270,6 +292,26 @@ def bursts(edits: Edits) -> Cells:
     return {"bursts: upload": least, "bursts: p95 of pfifo's": constants.geometric(p95)}
 
 
+def _outages() -> list[Case]:
+    """Of an upload alone, just after the link became slower"""
+    cases = []
+    for (mbps, then_mbps), outage_us in product(((6, 3), (20, 2)), (6_000_000, 20_000_000)):
+        slower = then_mbps * 1_000_000
+        over = Event(10_200_000 + outage_us, slower)
+        events = [Event(10_000_000, slower), Event(10_200_000, 0), over]
+        cases.append(Case([Flow()], {**_steady(mbps, 50), "events": events}))
+    return cases
+
+
+def outages(edits: Edits) -> Cells:
+    """A modem is full after some seconds, and a gate that opened meanwhile fills it."""
+    most = [
+        case.run(edits).max_queue_bytes / free.max_queue_bytes
+        for case, free in zip(_outages(), _pfifo(_outages), strict=True)
+    ]
+    return {"outages: queue of pfifo's": constants.geometric(most)}
+
+
 def unanswered(edits: Edits) -> Cells:
     return {"open: upload": _worst(_open, edits)[0]}
 
@@ -295,6 +337,6 @@ def row(edits: Edits) -> Cells:
     cells: Cells = {}
     for kind in cases():
         cells |= _judged(kind, edits)
-    for part in (fetches, bursts, hostile, unanswered):
+    for part in (fetches, bursts, outages, hostile, unanswered):
         cells |= part(edits)
     return cells

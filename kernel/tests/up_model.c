@@ -25,6 +25,7 @@
 #define QUEUE		(1 << 14)
 #define ANSWERS		(1 << 16)
 #define SPAN_US		100000
+#define ASKS_US		5000
 #define DOWN_PERIOD_US	4000000
 
 /* SYN, request, and windows of ten segments and twice as many each round: 70 of them */
@@ -149,6 +150,7 @@ static struct {
 	struct flow flow[256];
 	unsigned int turn, head, tail, answer_head, answer_tail;
 	s64 bytes, total, now, rate_bps, up_us, down_us;
+	s64 asks_us;		/* the gate's clock, until which it is shut without news */
 	u64 random;
 	struct up_result *r;
 	s64 *flow_bytes;
@@ -252,9 +254,10 @@ static void hear(void)
 		drwa_up_heard(&m.law, ACK_BYTES);
 		if (f->kind == KIND_QUERY)
 			m.rtt_us[m.rtts++] = m.now - a.sent_us;
-		if (f->server != SERVER_SILENT)
-			drwa_up_answer(&m.law, key(a.flow), a.end,
-				       a.clock ? &a.clock_us : NULL, law_now());
+		if (f->server != SERVER_SILENT &&
+		    drwa_up_answer(&m.law, key(a.flow), a.end,
+				   a.clock ? &a.clock_us : NULL, law_now()))
+			m.asks_us = 0;
 		if (f->kind == KIND_FETCH)
 			fetch_goes_on(a.flow);
 	}
@@ -273,9 +276,10 @@ static void come(void)
 		    m.now < m.flow[i].next_us)
 			continue;
 		clock_us = server_clock(&m.f[i], left_us);
-		drwa_up_answer(&m.law, key(i), m.flow[i].sent,
-			       m.f[i].server == SERVER_NO_CLOCK ? NULL : &clock_us,
-			       law_now());
+		if (drwa_up_answer(&m.law, key(i), m.flow[i].sent,
+				   m.f[i].server == SERVER_NO_CLOCK ? NULL : &clock_us,
+				   law_now()))
+			m.asks_us = 0;
 	}
 }
 
@@ -338,6 +342,7 @@ static void tell(s64 step)
 	/* Probes pass a modem that is full. */
 	grant = m.c->firmware_bytes - more - (m.total - crossed[(step - late) % 128]);
 	drwa_up_told(&m.law, max(grant, 0ll), m.c->told_late_us, law_now());
+	m.asks_us = 0;
 }
 
 static int active(int flow)
@@ -349,13 +354,17 @@ static int active(int flow)
 
 static int is_open(s64 recent_bytes)
 {
-	u32 wait_us;
-
 	if (m.bytes >= m.c->firmware_bytes)
 		return 0;
 	switch (m.c->gate) {
 	case GATE_LAW:
-		return drwa_up_room(&m.law, law_now(), &wait_us) > 0;
+		/* As the qdisc does: anew when something was answered, or after some time. */
+		if (m.now < m.asks_us)
+			return 0;
+		if (drwa_up_room(&m.law, law_now()))
+			return 1;
+		m.asks_us = m.now + ASKS_US;
+		return 0;
 	case GATE_OCCUPANCY:
 		return m.bytes < max(recent_bytes * m.c->target_us / SPAN_US,
 				     (s64)2 * WIRE_BYTES);

@@ -34,7 +34,11 @@ UDP_STATES = {
     "aqm": "the same with `--aqm on`",
 }
 # What stands before the modem, and the Mb/s of the way up, of which the stream would have 20
-UPLINKS = {"fq_codel": "fq_codel", "gate": "the gate, fq_codel in it"}
+UPLINKS = {
+    "fq_codel": "fq_codel",
+    "tbf": "tbf of 15/16 of that, fq_codel in it",
+    "gate": "the gate, fq_codel in it",
+}
 UPLINK_MBIT = (25, 16)
 _MEASURED = re.compile(r"^# cost (\w+) (\w+) (\d+) (\d+)$", re.MULTILINE)
 _PROGRAMS = re.compile(r"^# programs (\[.*\])$", re.MULTILINE)
@@ -187,7 +191,8 @@ drop for:
 {tables[1]}
 
 The same for an upload behind a modem's queue that nobody sees, 40 ms on the way up: the stream
-leaves a part of 25 Mb/s, so that the gate has nothing to hold, and would fill 16 Mb/s.
+leaves a part of 25 Mb/s, so that the gate has nothing to hold, and would fill 16 Mb/s. There, with
+fq_codel alone all waits in the modem; tbf holds it before, as the gate does, and knows the rate.
 
 {tables[2]}
 

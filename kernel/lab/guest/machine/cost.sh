@@ -58,6 +58,13 @@ uplink() { # Mb/s of the way up
 	tc qdisc add dev m1 root netem rate $1mbit delay 40ms limit 400
 	on $phone tc qdisc add dev cell0 root fq_codel
 	count up fq_codel_$1 10.78.0.1
+	# Two packets at a time and a little less than the modem: what to hold costs by itself.
+	on $phone tc qdisc replace dev cell0 root handle 1: tbf rate $(($1 * 15 / 16))mbit \
+		burst 3100 limit 1000000 &&
+		on $phone tc qdisc replace dev cell0 parent 1:1 fq_codel ||
+		echo "not ok 1 cost # tbf"
+	count up tbf_$1 10.78.0.1
+	on $phone tc qdisc del dev cell0 root
 	on $phone tc qdisc replace dev cell0 root handle 1: drwa_up &&
 		on $phone tc qdisc replace dev cell0 parent 1:1 fq_codel ||
 		echo "not ok 1 cost # drwa_up"

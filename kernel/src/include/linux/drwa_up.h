@@ -25,6 +25,7 @@
 enum drwa_up_kind {
 	DRWA_UP_UPTO,		/* all before a sequence number: TCP */
 	DRWA_UP_EXACT,		/* one packet: DNS, ICMP echo, STUN */
+	DRWA_UP_FIRST,		/* as TCP, whose earlier flow of that name is over */
 };
 
 /**
@@ -54,7 +55,6 @@ struct drwa_up_mark {
  * @end:	the highest end marked yet, of DRWA_UP_UPTO
  * @base_us:	least delay to the far end, its clock less ours, any offset
  * @rtt_min_us:	least time from a mark to its answer
- * @drain_us:	least lateness in this round of DRWA_UP_DRAIN, U32_MAX: none
  * @strayed_us:	how much @base_us was set anew by
  * @seen_us:	when it last met no queue
  * @head:	oldest mark
@@ -65,8 +65,8 @@ struct drwa_up_mark {
  * @answered:	@rtt_min_us is set
  * @clock:	@base_us is set
  * @aside:	that clock is not believed
- * @shared:	its bases may be a queue's: no DRWA_UP_DRAIN since it began
  * @bounded:	its clock has just claimed less than there was
+ * @shared:	its bases may be a queue's: no DRWA_UP_DRAIN since it began
  */
 struct drwa_up_flow {
 	u32	key;
@@ -74,7 +74,6 @@ struct drwa_up_flow {
 	u32	end;
 	u32	base_us;
 	u32	rtt_min_us;
-	u32	drain_us;
 	u32	strayed_us;
 	u32	seen_us;
 	u16	head;
@@ -85,8 +84,8 @@ struct drwa_up_flow {
 		answered:1,
 		clock:1,
 		aside:1,
-		shared:1,
-		bounded:1;
+		bounded:1,
+		shared:1;
 };
 
 /**
@@ -113,6 +112,7 @@ struct drwa_up_point {
  * @answered_us: when that was heard
  * @closed_us:	when something was first held back since
  * @closed_released: @released then
+ * @refused_crossed: @crossed when something was last held back
  * @full:	what the modem takes when it is empty, bytes
  * @learn_us:	since when nothing was handed over, to see whether it takes more
  * @learn_grant: what it took then
@@ -140,6 +140,7 @@ struct drwa_up_point {
  * @clock_late_us: how late its mark was
  * @drain_from_us: marks from then on count in this round of DRWA_UP_DRAIN
  * @drain_q_us:	queue at its start
+ * @drain_late_us: least lateness of these marks
  * @drain_released: @released then
  * @drained_us:	when DRWA_UP_DRAIN last ended
  * @points:	points so far
@@ -147,7 +148,7 @@ struct drwa_up_point {
  * @answers:	news so far
  * @drains:	how often DRWA_UP_DRAIN began
  * @opened:	how often DRWA_UP_OPEN did
- * @jumps:	how often the path of a flow became longer
+ * @jumps:	how often the path became longer
  * @phase:	DRWA_UP_START and so on
  * @deep:	how often DRWA_UP_DRAIN takes 3/4 of what crosses
  * @answered:	there were news
@@ -173,6 +174,7 @@ struct drwa_up {
 	u32	answered_us;
 	u32	closed_us;
 	u32	closed_released;
+	u32	refused_crossed;
 	u32	full;
 	u32	learn_us;
 	u32	learn_grant;
@@ -200,6 +202,7 @@ struct drwa_up {
 	u32	clock_late_us;
 	u32	drain_from_us;
 	u32	drain_q_us;
+	u32	drain_late_us;
 	u32	drain_released;
 	u32	drained_us;
 	u32	points;
@@ -230,13 +233,12 @@ static_assert(sizeof(struct drwa_up) <= 32 << 10);
 void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us);
 void drwa_up_release(struct drwa_up *u, u32 bytes);
 void drwa_up_heard(struct drwa_up *u, u32 bytes);
-void drwa_up_begin(struct drwa_up *u, u32 key);
 void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		  u32 now_us);
 bool drwa_up_answer(struct drwa_up *u, u32 key, u32 end, const u32 *clock_us,
 		    u32 now_us);
 void drwa_up_told(struct drwa_up *u, u32 grant, u32 late_us, u32 now_us);
-u32 drwa_up_room(struct drwa_up *u, u32 now_us, u32 *wait_us);
+u32 drwa_up_room(struct drwa_up *u, u32 now_us);
 void drwa_up_report(const struct drwa_up *u, u32 now_us,
 		    struct tc_drwa_up_xstats *st);
 

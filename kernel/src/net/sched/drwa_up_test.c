@@ -136,7 +136,7 @@ static void test_hear(struct test_modem *m)
 
 static void test_run(struct test_modem *m, u32 us)
 {
-	u32 end_us = m->now_us + us, wait_us;
+	u32 end_us = m->now_us + us;
 
 	for (; m->now_us != end_us; m->now_us += TEST_MS) {
 		test_hear(m);
@@ -146,7 +146,7 @@ static void test_run(struct test_modem *m, u32 us)
 		if (m->probes && (m->now_us - m->start_us) % (50 * TEST_MS) == 0)
 			test_release(m, TEST_PROBES, TEST_QUERY, ++m->queries);
 		while (m->tail - m->head < TEST_QUEUE / 2 &&
-		       drwa_up_room(&m->law, m->now_us, &wait_us)) {
+		       drwa_up_room(&m->law, m->now_us)) {
 			m->sent += TEST_PACKET;
 			test_release(m, TEST_UPLOAD, TEST_PACKET, m->sent);
 		}
@@ -255,8 +255,7 @@ static void no_other_path(struct kunit *test)
 	m->law.drain_emptied = 1;
 	m->law.drain_from_us = m->now_us - TEST_SECOND_US;
 	m->law.clock = 0;
-	probes->drain_us = U32_MAX;
-	test_flow(test, m, TEST_UPLOAD)->drain_us = 25 * TEST_MS;
+	m->law.drain_late_us = 25 * TEST_MS;
 	m->now_us += probes->rtt_min_us + 16 * TEST_MS;
 	drwa_up_answer(&m->law, TEST_PROBES, m->queries, NULL, m->now_us);
 	KUNIT_EXPECT_EQ(test, m->law.phase, DRWA_UP_HOLD);
@@ -277,19 +276,6 @@ static void silent_radio(struct kunit *test)
 	test_run(m, 2 * TEST_SECOND_US);
 	KUNIT_EXPECT_GE(test, test_use(m, 5 * TEST_SECOND_US), 90U);
 	KUNIT_EXPECT_EQ(test, m->law.opened, 0U);
-}
-
-/* What has left since it closed opens it no more. */
-static void closed_before(struct kunit *test)
-{
-	struct test_modem *m = test_modem(test);
-	u32 wait_us;
-
-	test_run(m, 5 * TEST_SECOND_US);
-	m->law.closed = 1;
-	m->law.closed_us = m->now_us;
-	m->law.closed_released = m->law.crossed - TEST_PACKET;
-	KUNIT_EXPECT_LE(test, drwa_up_room(&m->law, m->now_us, &wait_us), 100 * TEST_PACKET);
 }
 
 /* At once where nobody is asked, within a second where TCP is, and it closes again. */
@@ -368,8 +354,33 @@ static void names(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, test_answered(m, TEST_PROBES, 4));
 	KUNIT_EXPECT_EQ(test, m->law.released - m->law.crossed, 0U);
 	test_release(m, TEST_PROBES, TEST_QUERY, 5);
-	drwa_up_begin(&m->law, TEST_PROBES);
+	/* It ends with the flow that another one of its name follows. */
+	drwa_up_mark(&m->law, TEST_PROBES, DRWA_UP_FIRST, 6, m->now_us);
 	KUNIT_EXPECT_FALSE(test, test_answered(m, TEST_PROBES, 5));
+	KUNIT_EXPECT_TRUE(test, test_answered(m, TEST_PROBES, 6));
+}
+
+/* The qdisc is not run for each packet that left, but for those of half a target: three. */
+static void asks_again(struct kunit *test)
+{
+	struct test_modem *m = test_modem(test);
+	u32 crossed, end;
+	bool again;
+
+	test_run(m, 5 * TEST_SECOND_US);
+	while (drwa_up_room(&m->law, m->now_us)) {
+		m->sent += TEST_PACKET;
+		test_release(m, TEST_UPLOAD, TEST_PACKET, m->sent);
+	}
+	crossed = m->law.crossed;
+	for (end = 0; end != m->sent; end += TEST_PACKET) {
+		again = test_answered(m, TEST_UPLOAD, end);
+		if (m->law.crossed - crossed <= 2 * TEST_PACKET)
+			KUNIT_EXPECT_FALSE(test, again);
+		else if (m->law.crossed - crossed >= 3 * TEST_PACKET && again)
+			break;
+	}
+	KUNIT_EXPECT_NE(test, end, m->sent);
 }
 
 /* Marks of flows without number stay within their places; whoever has one keeps it. */
@@ -416,7 +427,7 @@ static void anything(struct kunit *test)
 {
 	struct test_modem *m = test_modem(test);
 	struct drwa_up *u = &m->law;
-	u32 now_us = TEST_EARLY, i, op, key, end, clock_us, wait_us;
+	u32 now_us = TEST_EARLY, i, op, key, end, clock_us;
 	struct rnd_state rnd;
 
 	prandom_seed_state(&rnd, TEST_SEED);
@@ -438,7 +449,7 @@ static void anything(struct kunit *test)
 			drwa_up_answer(u, key, end, op >> 31 ? &clock_us : NULL, now_us);
 			break;
 		case 5:
-			drwa_up_begin(u, key);
+			drwa_up_mark(u, key, DRWA_UP_FIRST, end, now_us);
 			break;
 		case 6:
 			if (op & 8)
@@ -450,10 +461,7 @@ static void anything(struct kunit *test)
 			now_us += 1U << (op >> 16) % 28;
 			break;
 		}
-		if (!drwa_up_room(u, now_us, &wait_us)) {
-			KUNIT_ASSERT_GT(test, wait_us, 0U);
-			KUNIT_ASSERT_LE(test, wait_us, 10 * TEST_MS);
-		}
+		drwa_up_room(u, now_us);
 		if (i % 64 == 0)
 			test_lists(test, u);
 	}
@@ -491,12 +499,12 @@ static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(another_path),
 	KUNIT_CASE(no_other_path),
 	KUNIT_CASE(silent_radio),
-	KUNIT_CASE(closed_before),
 	KUNIT_CASE(nobody_answers),
 	KUNIT_CASE(queries_are_enough),
 	KUNIT_CASE(servers_lie),
 	KUNIT_CASE(driver_tells),
 	KUNIT_CASE(names),
+	KUNIT_CASE(asks_again),
 	KUNIT_CASE(many_flows),
 	KUNIT_CASE(anything),
 	{}

@@ -68,12 +68,6 @@
 /* A word of all bearers (dfc_all_bearer_flow_ctl()) */
 #define UP_ALL_BEARERS		0xff
 
-/* Half of a frame: told each 5, 10 and 20 ms, the gate has the same upload on generated LTE
- * within a hundredth, and 1, 7 and 24 ms more than QCUT-D's p95 RTT
- * (test_how_often_a_modem_is_asked).
- */
-#define UP_ASK_US		(UP_WAIT_US / 2)
-
 /* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form */
 struct drwa_up_bearer {
 	u32	grant;
@@ -101,7 +95,7 @@ struct drwa_up_sched_data {
 	u32			target_us;
 	u64			last_ns;
 	u32			short_count;
-	u64			wakes_ns;	/* by the watchdog, unless that is past */
+	bool			shut;		/* without room, and no news since */
 
 	/* What the modem's driver tells of its bearers, by order of appearance */
 	struct list_head	listener;
@@ -127,7 +121,6 @@ struct drwa_up_word {
 	u32	end;
 	u32	clock_us;
 	u8	kind;
-	bool	begins;
 	bool	clock;
 };
 
@@ -229,7 +222,7 @@ static bool drwa_up_tcp(const struct sk_buff *skb, bool from_us,
 	th = skb_header_pointer(skb, p->offset, sizeof(*th), buffer);
 	if (!th || th->doff < sizeof(*th) / 4 || th->rst)
 		return false;
-	w->kind = DRWA_UP_UPTO;
+	w->kind = th->syn ? DRWA_UP_FIRST : DRWA_UP_UPTO;
 	if (from_us) {
 		w->key = drwa_up_key(p, (u32)ntohs(th->source) << 16 | ntohs(th->dest));
 		len = skb->len - p->offset;
@@ -238,7 +231,6 @@ static bool drwa_up_tcp(const struct sk_buff *skb, bool from_us,
 		len -= th->doff * 4;
 		len += th->syn + th->fin;
 		w->end = ntohl(th->seq) + len;
-		w->begins = th->syn;
 		return len;
 	}
 	w->key = drwa_up_key(p, (u32)ntohs(th->dest) << 16 | ntohs(th->source));
@@ -338,11 +330,12 @@ static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
 	read = drwa_up_read(skb, false, &w);
 	spin_lock(&q->lock);
 	drwa_up_heard(q->law, skb->len);
-	if (read)
-		news = drwa_up_answer(q->law, w.key, w.end,
-				      w.clock ? &w.clock_us : NULL, now_us);
+	if (read && drwa_up_answer(q->law, w.key, w.end, w.clock ? &w.clock_us : NULL, now_us)) {
+		news = q->shut;
+		q->shut = false;
+	}
 	spin_unlock(&q->lock);
-	if (news && READ_ONCE(q->qdisc->q.qlen))
+	if (news)
 		__netif_schedule(qdisc_root(q->self));
 	consume_skb(skb);
 	return 0;
@@ -428,9 +421,11 @@ void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, enum drwa_up_word_kind ki
 		if (!q->mux || q->mux != mux_id)
 			continue;
 		spin_lock_bh(&q->lock);
-		told = drwa_up_count_grant(q, bearer_id, grant, kind, now_us);
+		told = drwa_up_count_grant(q, bearer_id, grant, kind, now_us) && q->shut;
+		if (told)
+			q->shut = false;
 		spin_unlock_bh(&q->lock);
-		if (told && READ_ONCE(q->qdisc->q.qlen))
+		if (told)
 			__netif_schedule(qdisc_root(q->self));
 	}
 	rcu_read_unlock();
@@ -613,13 +608,19 @@ static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 	queue_work(system_highpri_wq, &q->query);
 }
 
+/* The law was asked, and would say the same: most of those who ask only tell that something
+ * was put in the queue.
+ */
+static bool drwa_up_is_shut(struct drwa_up_sched_data *q)
+{
+	return q->shut && skb_queue_empty(&q->shorts) && hrtimer_is_queued(&q->watchdog.timer);
+}
+
 /* What leaves now, if anything; the lock is held. */
 static struct sk_buff *drwa_up_next(struct Qdisc *sch, u64 now_ns, u32 now_us)
 {
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
-	u64 wakes_ns;
-	u32 wait_us;
 
 	skb = __skb_dequeue(&q->shorts);
 	if (skb) {
@@ -629,7 +630,8 @@ static struct sk_buff *drwa_up_next(struct Qdisc *sch, u64 now_ns, u32 now_us)
 	if (!q->qdisc->q.qlen)
 		return NULL;
 	drwa_up_ask(q, now_us);
-	if (drwa_up_room(q->law, now_us, &wait_us)) {
+	q->shut = !drwa_up_room(q->law, now_us);
+	if (!q->shut) {
 		skb = q->qdisc->dequeue(q->qdisc);
 		if (skb)
 			drwa_up_unfollow(q, skb);
@@ -638,34 +640,34 @@ static struct sk_buff *drwa_up_next(struct Qdisc *sch, u64 now_ns, u32 now_us)
 	/* Answers open it sooner, as a rule: a timer that rings too early costs less than to set
 	 * it anew for each of them.
 	 */
-	wakes_ns = now_ns + (u64)wait_us * NSEC_PER_USEC;
-	if (q->wakes_ns <= now_ns || q->wakes_ns > wakes_ns) {
-		q->wakes_ns = wakes_ns;
-		qdisc_watchdog_schedule_ns(&q->watchdog, wakes_ns);
-	}
+	if (!hrtimer_is_queued(&q->watchdog.timer))
+		qdisc_watchdog_schedule_ns(&q->watchdog, now_ns + UP_ASK_US * NSEC_PER_USEC);
 	return NULL;
 }
 
 static struct sk_buff *drwa_up_dequeue(struct Qdisc *sch)
 {
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
-	u64 now_ns = ktime_get_ns();
-	u32 now_us = (u32)ktime_to_us(now_ns);
 	struct drwa_up_word w;
 	struct sk_buff *skb;
+	u64 now_ns;
+	u32 now_us;
 
 	spin_lock(&q->lock);
+	if (drwa_up_is_shut(q)) {
+		spin_unlock(&q->lock);
+		return NULL;
+	}
+	now_ns = ktime_get_ns();
+	now_us = (u32)ktime_to_us(now_ns);
 	if (now_ns - q->last_ns > UP_IDLE_NS)
 		drwa_up_forget(q, now_us);
 	skb = drwa_up_next(sch, now_ns, now_us);
 	if (skb) {
 		q->last_ns = now_ns;
 		drwa_up_release(q->law, qdisc_pkt_len(skb));
-		if (drwa_up_read(skb, true, &w)) {
-			if (w.begins)
-				drwa_up_begin(q->law, w.key);
+		if (drwa_up_read(skb, true, &w))
 			drwa_up_mark(q->law, w.key, w.kind, w.end, now_us);
-		}
 	}
 	spin_unlock(&q->lock);
 	if (!skb)
@@ -684,7 +686,6 @@ static void drwa_up_reset_qdisc(struct Qdisc *sch)
 	drwa_up_part(q);
 	__skb_queue_purge(&q->shorts);
 	qdisc_watchdog_cancel(&q->watchdog);
-	q->wakes_ns = 0;
 	if (!q->law)
 		return;
 	spin_lock_bh(&q->lock);

@@ -39,7 +39,7 @@ struct tc_drwa_up_xstats {
 	__u32	marks;		/* packets marked */
 	__u32	answers;	/* answers that told of something new */
 	__u32	drains;		/* how often DRWA_UP_DRAIN began */
-	__u32	jumps;		/* how often a flow's path became longer */
+	__u32	jumps;		/* how often the path became longer */
 	__u32	opened;		/* how often DRWA_UP_OPEN began */
 	__u32	shorts;		/* short packets that passed at once */
 	__u32	told;		/* the modem's driver tells, and answers are not needed */
