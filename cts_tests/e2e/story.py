@@ -34,6 +34,8 @@ LTE, WIFI, CLAT = "rmnet0", "wlan0", "v4-rmnet0"
 VPN, SECOND = "tun0", "rmnet1"
 # What CLAT's device is called once another one has its name
 FORMER_CLAT = "v4-former"
+# As clatd gives it. A JVM's NetworkInterface lists what has an address, Android's everything.
+CLAT_ADDRESS = f"ip -n phone addr add 192.0.0.4/32 dev {CLAT}"
 # Where LTE's device is while the modem restarts: for the phone it is gone, and comes as a new one.
 ELSEWHERE = "modem"
 SERVICES = {"A": "connectivity", "B": "drwa"}
@@ -253,7 +255,7 @@ STEPS = (
             f"number=$(ip netns exec phone cat /sys/class/net/{LTE}/ifindex)"
             f" && ip -n phone link set {LTE} netns {ELSEWHERE}"
             f" && ip -n phone link set {CLAT} name {FORMER_CLAT}"
-            f" && ip -n phone link add {CLAT} index $number type dummy",
+            f" && ip -n phone link add {CLAT} index $number type dummy && {CLAT_ADDRESS}",
         ),
         {LTE: None, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
         (
@@ -549,6 +551,7 @@ def _write_inputs(phone: Phone, folder: Path) -> None:
             network.setup_script(like),
             f"ip netns add {ELSEWHERE}",
             *(f"ip -n phone link add {iface} type dummy" for iface in (CLAT, VPN, SECOND)),
+            CLAT_ADDRESS,
             "ip netns exec phone /bin/sh -e -c '",
             drwasystem.attach(phone) if phone.programs else LEFT_BY_NETD,
             drwasystem.START,

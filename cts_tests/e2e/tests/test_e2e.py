@@ -119,8 +119,8 @@ def _as_stock_uplink(told: Story) -> None:
 
 
 def _starve_upload(told: Story) -> None:
-    """As if the qdisc let next to nothing through."""
-    held = _held(told.upload_s)
+    """As if the qdisc let next to nothing through, and nothing had waited in it at the end."""
+    held = told.upload_s >= story.STEPS[NUMBERS["Uplink held"]].at_s
     told.uploaded[held] = told.uploaded[held][0]
 
 
