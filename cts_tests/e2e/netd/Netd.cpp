@@ -2,8 +2,8 @@
 //
 // What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
 // tells its listeners of interfaces, with the uplinks and BPF programs that take the form of such
-// files; the qdisc that an interface has while it is in a network; what "dumpsys netd" prints of all
-// that, and the reset at the start. A unix-domain socket stands in for binder:
+// files; the qdisc that an interface has while it is in a network; what "dumpsys netd" prints of
+// all that, and the reset at the start. A unix-domain socket stands in for binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
@@ -125,8 +125,7 @@ class Networks {
     // As there: logged, and no error for whoever calls.
     static void tell(const std::string& what, const Result<void>& done) {
         if (!done.ok()) {
-            fprintf(stderr, "netd: cannot %s: %s\n", what.c_str(),
-                    done.error().message().c_str());
+            fprintf(stderr, "netd: cannot %s: %s\n", what.c_str(), done.error().message().c_str());
         }
     }
 
