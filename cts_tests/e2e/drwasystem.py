@@ -36,8 +36,7 @@ class Phone:
         return self.flavour == "bpf"
 
 
-# Host B has no way to the programs.
-PHONES = (Phone("A"), Phone("B"), Phone("A", "bpf"))
+PHONES = tuple(Phone(host, flavour) for flavour in ("drwa", "bpf") for host in HOSTS)
 # Knows the kernel's knob and the programs' maps
 GOVERNORS = TOP / "cts_tests" / "kernel" / "governors.py"
 # For run_script(): a JVM with the classes of Android's framework.
@@ -50,17 +49,22 @@ START = f"""\
 ./commands init
 export PATH="{COMMANDS}:$PATH"
 """
-# Ahead of that, on a phone with programs: what Android's loader has done by then.
-ATTACH = """\
-./drwa-bpf attach --interface rmnet0 --lambda 0 --object ./drwa.bpf.o
-./pin
-"""
+# Where Android's loaders pin the programs for each host: the module's and the platform's
+PINS = {"A": "/sys/fs/bpf/net_shared", "B": "/sys/fs/bpf"}
 
 ANDROID = "15"
 SDK = "35"
 OUT = TOP / "out" / "e2e"
 CLASSES = TOP / "out" / "frameworks" / f"android-{SDK}"
 MAIN = ["org.junit.runner.JUnitCore", "com.android.server.drwa.SystemServer"]
+
+
+def attach(phone: Phone) -> str:
+    """Ahead of START, on a phone with programs: what Android's loader has done by then."""
+    return f"""\
+./drwa-bpf attach --interface rmnet0 --lambda 0 --object ./drwa.bpf.o
+./pin {PINS[phone.host]}
+"""
 
 
 class BuildError(Exception):
@@ -74,7 +78,7 @@ def files(phone: Phone) -> list[Path]:
     known = {"host": phone.host, "java": _java(), "main": MAIN}
     _write(folder / "system.json", json.dumps(known))
     return [
-        *(_programs_files() if phone.programs else []),
+        *(_programs_files(phone.host) if phone.programs else []),
         folder / "system.json",
         HERE / "guest" / "commands",
         GOVERNORS,
@@ -83,9 +87,11 @@ def files(phone: Phone) -> list[Path]:
     ]
 
 
-def _programs_files() -> list[Path]:
+def _programs_files(host: str) -> list[Path]:
     made = kernels.bpf()
-    return [made / "drwa-bpf", made / "drwa.bpf.o", HERE / "guest" / "pin", _natives()]
+    # Host B's are netd's, and the JVM needs no way to them.
+    natives = [_natives()] if host == "A" else []
+    return [made / "drwa-bpf", made / "drwa.bpf.o", HERE / "guest" / "pin", *natives]
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A phone's day in three minutes of a guest: what happens, and what has to come of it.
+"""A phone's day in four minutes of a guest: what happens, and what has to come of it.
 
 One download after the other runs through the lab's network, over rmnet0 or wlan0, with a ping
 beside it over the same interface. The system in the guest learns from commands what it would learn
@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,8 @@ LTE, WIFI, CLAT = "rmnet0", "wlan0", "v4-rmnet0"
 VPN, SECOND = "tun0", "rmnet1"
 # What CLAT's device is called once another one has its name
 FORMER_CLAT = "v4-former"
+# As clatd gives it. A JVM's NetworkInterface lists what has an address, Android's everything.
+CLAT_ADDRESS = f"ip -n phone addr add 192.0.0.4/32 dev {CLAT}"
 # Where LTE's device is while the modem restarts: for the phone it is gone, and comes as a new one.
 ELSEWHERE = "modem"
 SERVICES = {"A": "connectivity", "B": "drwa"}
@@ -43,7 +46,7 @@ echo 200 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_lambda
 echo 100 >/proc/sys/net/ipv4/conf/{WIFI}/tcp_drwa_queue
 """
 
-DURATION_S = 184
+DURATION_S = 211
 BASE_RTT_MS = 50
 # LTE is what ltelink generates, 10 Mb/s in the mean; base stations buffer seconds of that.
 LTE_SEED = 1
@@ -90,6 +93,9 @@ class Step:
     uplinks: dict[str, int] = field(default_factory=dict)
 
 
+HOTSPOT_S = 10
+# What telephony tells a new system server
+BACK = ("phone: telephony xml update.xml", "phone: telephony sim 1 cid=2018 mcc=405 mnc=840")
 # What a carrier wants that has no DRWA else
 UPLINK_XML = f"""\
 <carrier_config_list>
@@ -105,6 +111,7 @@ LIMIT = (
     " (net.tcp.buffersize, config_tcp_buffers, tcp_rmem)"
 )
 SUPERSEDED = f"supersedes {LIMIT}, which stays"
+LEFT = f"stays below {LIMIT}"
 KEPT = f"keeps {LIMIT}, which leaves DRWA its 16777216"
 
 STEPS = (
@@ -248,7 +255,7 @@ STEPS = (
             f"number=$(ip netns exec phone cat /sys/class/net/{LTE}/ifindex)"
             f" && ip -n phone link set {LTE} netns {ELSEWHERE}"
             f" && ip -n phone link set {CLAT} name {FORMER_CLAT}"
-            f" && ip -n phone link add {CLAT} index $number type dummy",
+            f" && ip -n phone link add {CLAT} index $number type dummy && {CLAT_ADDRESS}",
         ),
         {LTE: None, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
         (
@@ -306,38 +313,110 @@ STEPS = (
     ),
     Step(
         137,
-        "SIM swap",
-        "SIM without DRWA",
-        "The VPN and the second SIM go. In the first one's place is a SIM of a carrier that never "
-        "asked for DRWA, with the next download.",
+        "Hotspot",
+        "hotspot",
+        "The VPN and the second SIM go. A client of the phone's hotspot has the next download.",
         (
             "hangup",
             "phone: network lose 104",
             "phone: network lose 105",
-            "phone: network lose 102",
+            "ip netns exec server ./bulk.py 5301 listen send &"
+            f" timeout {HOTSPOT_S} ip netns exec client ./bulk.py 5301 connect take fetched &",
+        ),
+        {LTE: 300, CLAT: 300, VPN: 0, SECOND: 0, WIFI: 0},
+        (
+            f"{LTE} λ=3.00: carrier 2018",
+            f"queue 102, shared with {CLAT}",
+            f"{CLAT} λ=3.00: carrier 2018",
+            f"queue 102, shared with {LTE}",
+        ),
+        {LTE: 102, CLAT: 102},
+    ),
+    Step(
+        137 + HOTSPOT_S,
+        "netd dies",
+        "netd dies",
+        "netd is killed. init starts it again, and the system server with it.",
+        ("phone: setprop ctl.restart netd",),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (),
+    ),
+    Step(
+        149,
+        "LTE again",
+        "LTE again",
+        "Telephony and LTE are back, with the next download.",
+        (
+            *BACK,
+            f"phone: network connect 106 cellular:1 {LTE} {CLAT}",
+            f"download {LTE}",
+        ),
+        {LTE: 300, CLAT: 300, WIFI: 0},
+        (
+            f"{LTE} λ=3.00: carrier 2018",
+            f"queue 106, shared with {CLAT}",
+            f"{CLAT} λ=3.00: carrier 2018",
+            f"queue 106, shared with {LTE}",
+        ),
+        {LTE: 106, CLAT: 106},
+    ),
+    Step(
+        159,
+        "System server dies",
+        "system server dies",
+        "The system server is killed, in the middle of the download, and starts again. netd lives "
+        "on.",
+        ("phone: stop system_server", "phone: start system_server"),
+        {LTE: 0, CLAT: 0, WIFI: 0},
+        (),
+    ),
+    Step(
+        162,
+        "LTE once more",
+        "LTE once more",
+        "Telephony and LTE are back. The download goes on.",
+        (*BACK, f"phone: network connect 107 cellular:1 {LTE} {CLAT}"),
+        {LTE: 300, CLAT: 300, WIFI: 0},
+        (
+            f"{LTE} λ=3.00: carrier 2018",
+            f"queue 107, shared with {CLAT}",
+            f"{CLAT} λ=3.00: carrier 2018",
+            f"queue 107, shared with {LTE}",
+        ),
+        {LTE: 107, CLAT: 107},
+    ),
+    Step(
+        164,
+        "SIM swap",
+        "SIM without DRWA",
+        "In the first SIM's place is one of a carrier that never asked for DRWA, with the next "
+        "download.",
+        (
+            "hangup",
+            "phone: network lose 107",
             "phone: telephony sim 2 cid=1 mcc=310 mnc=260",
             f"phone: network connect 103 cellular:2 {LTE} {CLAT}",
             f"download {LTE}",
         ),
-        {LTE: 0, CLAT: 0, VPN: 0, SECOND: 0, WIFI: 0},
+        {LTE: 0, CLAT: 0, WIFI: 0},
         (f"{LTE} off: carrier 1", f"{CLAT} off: carrier 1"),
     ),
     Step(
-        153,
+        180,
         "Upload",
         "upload",
         "An upload starts in the place of the download.",
         (
             "hangup",
             SLOW_UPLINK,
-            "ip netns exec server ./sink.py &",
-            "ip netns exec phone ./upload.py &",
+            "ip netns exec server ./bulk.py 5300 listen take uploaded &"
+            " ip netns exec phone ./bulk.py 5300 connect send &",
         ),
         {LTE: 0, CLAT: 0, WIFI: 0},
         (f"{LTE} off: carrier 1",),
     ),
     Step(
-        165,
+        192,
         "Uplink held",
         f"uplink: {UPLINK_MS} ms",
         f"The carrier wants its uplink held to {UPLINK_MS} ms, and nothing else: another XML. The "
@@ -348,7 +427,7 @@ STEPS = (
         uplinks={LTE: UPLINK_MS},
     ),
     Step(
-        177,
+        204,
         "Airplane mode",
         "airplane",
         "All networks go.",
@@ -392,6 +471,7 @@ class Judged:
     checks: list[Check] = field(default_factory=list)
     policy: str = ""
     netd: str = ""
+    filters: str = ""
 
     @property
     def passed(self) -> bool:
@@ -451,7 +531,7 @@ def _write_inputs(phone: Phone, folder: Path) -> None:
     assert update != sample
     (folder / "update.xml").write_text(update)
     (folder / "uplink.xml").write_text(UPLINK_XML)
-    for name in ("watch", "look", "sink.py", "upload.py"):
+    for name in ("watch", "look", "bulk.py"):
         shutil.copy(HERE / "guest" / name, folder)
 
     # Of the lab's runs, one that moves to Wi-Fi has such a link, too.
@@ -465,13 +545,15 @@ def _write_inputs(phone: Phone, folder: Path) -> None:
             "event": [f"1s move={WIFI}"],
         },
     )
+    like = replace(like, client=spec.Client("all", rtt_us=0, jitter_us=0, nat=False))
     start = "\n".join(
         [
             network.setup_script(like),
             f"ip netns add {ELSEWHERE}",
             *(f"ip -n phone link add {iface} type dummy" for iface in (CLAT, VPN, SECOND)),
+            CLAT_ADDRESS,
             "ip netns exec phone /bin/sh -e -c '",
-            drwasystem.ATTACH if phone.programs else LEFT_BY_NETD,
+            drwasystem.attach(phone) if phone.programs else LEFT_BY_NETD,
             drwasystem.START,
             "./watch &",
             "'",
@@ -486,15 +568,27 @@ def _write_inputs(phone: Phone, folder: Path) -> None:
         f"second {WIFI_BPS} {WIFI_BUFFER_BYTES}",
     ]
     for number, step in enumerate(STEPS):
-        lines += [f"event {step.at_s * 10**6} {_event(event)}" for event in step.events]
+        lines += [f"event {step.at_s * 10**6} {event}" for event in _events(step)]
         # netd watches the connections meanwhile, so nobody waits for it.
         command = f"ip netns exec phone ./look {SERVICES[phone.host]} step{number} &"
         lines.append(f"event {(_end_of(number) - LOOK_S) * 10**6} {command}")
     (folder / "spec").write_text("\n".join(lines) + "\n")
 
 
-def _event(event: str) -> str:
-    return event.replace("phone: ", f"ip netns exec phone {drwasystem.COMMANDS}/", 1)
+def _is_command(event: str) -> bool:
+    """Whether it is the shell's, which waits for it."""
+    return event.split()[0] not in ("download", "hangup", "probe") and not event.endswith("&")
+
+
+def _events(step: Step) -> list[str]:
+    """For the agent, which has a limit to their number: commands in a row are one."""
+    joined: list[str] = []
+    for is_command, group in groupby(step.events, _is_command):
+        events = list(group)
+        joined += [" && ".join(events)] if is_command else events
+    # Where the system was started: a new mount of /sys, as of `ip netns exec`, has no programs.
+    system = f"nsenter --target $(cat {drwasystem.COMMANDS}/netd.pid) --mount --net --wd=."
+    return [event.replace("phone: ", f"{system} {drwasystem.COMMANDS}/") for event in joined]
 
 
 # --- What was recorded
@@ -514,19 +608,25 @@ class Story:
         self.received: Times = samples[:, :, 2].astype(np.float64)
         self.window: Times = samples[:, :, 3].astype(np.float64)
         self.watched = self._watched(folder / "watched", start_us)
-        uploaded = np.loadtxt(folder / "uploaded", ndmin=2)
-        self.upload_s: Times = (uploaded[:, 0] - start_us) / 1e6
-        self.uploaded: Times = uploaded[:, 1]
+        self.upload_s, self.uploaded = self._transfer(folder / "uploaded", start_us)
+        self.fetch_s, self.fetched = self._transfer(folder / "fetched", start_us)
         self.lte = _lte(folder)
         self.judged = [
             Judged(
                 governed_below(step) if phone.programs else step,
                 policy=(folder / f"step{number}.policy").read_text(),
                 netd=(folder / f"step{number}.netd").read_text(),
+                filters=(folder / f"step{number}.filters").read_text(),
             )
             for number, step in enumerate(STEPS)
         ]
         self.judge()
+
+    @staticmethod
+    def _transfer(path: Path, start_us: int) -> tuple[Times, Times]:
+        """What guest/bulk.py wrote: instants, and the bytes that had come."""
+        taken = np.loadtxt(path, ndmin=2)
+        return (taken[:, 0] - start_us) / 1e6, taken[:, 1]
 
     @staticmethod
     def _watched(path: Path, start_us: int) -> dict[str, list[tuple[float, int | None]]]:
@@ -574,8 +674,15 @@ class Story:
 
     def upload_mbps(self, number: int) -> float:
         """What the server got of the upload once a step has settled."""
+        return self._mbps(number, self.upload_s, self.uploaded)
+
+    def clients_mbps(self, number: int) -> float:
+        """What the hotspot's client got once a step has settled."""
+        return self._mbps(number, self.fetch_s, self.fetched)
+
+    def _mbps(self, number: int, times_s: Times, taken: Times) -> float:
         begin, end = self._settled(number)
-        first, last = np.interp([begin, end], self.upload_s, self.uploaded)
+        first, last = np.interp([begin, end], times_s, taken)
         return float(last - first) * 8 / (end - begin) / 1e6
 
     def lte_mbps(self, number: int) -> float:
@@ -600,6 +707,7 @@ class Story:
             *self._queues(number),
             *self._dumps(number),
             self._uplinks(number),
+            *(self._filters(number) if self.phone.programs else []),
         ]
         wants: dict[str, Callable[[int], list[Check]]] = {
             "LTE, unidentified": self._fills_lte,
@@ -609,8 +717,10 @@ class Story:
             "Back to LTE": self._governed,
             "Carrier changes λ": self._wider,
             "Switched off": self._fills_lte,
-            "Switched on": lambda number: self._governed(number, stock=number - 1),
+            "Switched on": self._governed_again,
             "Modem is back": self._wider,
+            "Hotspot": self._client,
+            "LTE again": self._governed_again,
             "SIM swap": self._fills_lte,
             "Upload": self._fills_uplink,
             "Uplink held": self._uplink_held,
@@ -688,14 +798,16 @@ class Story:
             # What is off has no entry.
             wants = {iface: want for iface, want in wants.items() if want[0] or iface in knobs}
         got = {iface: knobs[iface] for iface in step.lambdas if iface in knobs}
-        who = "the policy, of the maps" if self.phone.programs else "netd"
+        who = "the policy, of the maps" if self._policy_has_maps else "netd"
         return [*checks, Check(f"dumpsys of {who}", _told(wants), _told(got), got == wants)]
 
     def _limit(self, line: str) -> str:
-        """Host A replaces a limit that is below DRWA's; the programs' kernel has no drwa_up."""
+        """The programs' kernel has no drwa_up. Host A replaces a limit that is below DRWA's."""
         if self.phone.programs and line.startswith("uplink held"):
             return f"{line}, not set: no drwa_uplink_target_ms"
-        return KEPT if self.phone.host == "A" and line == SUPERSEDED else line
+        if line != SUPERSEDED or not (self.phone.programs or self.phone.host == "A"):
+            return line
+        return KEPT if self.phone.host == "A" else LEFT
 
     def _uplinks(self, number: int) -> Check:
         """What is at the interfaces' roots, as netd reads it from the kernel."""
@@ -704,10 +816,29 @@ class Story:
         got = {iface: int(target) for iface, target, root in found if root == "drwa_up"}
         return Check("uplinks held", _targets(wanted), _targets(got), got == wanted)
 
+    def _filters(self, number: int) -> list[Check]:
+        """The programs are at both hooks of what is on, and nowhere else; nor is an entry left."""
+        on = {iface for iface, value in self.judged[number].step.lambdas.items() if value}
+        wanted = sorted((iface, hook) for iface in on for hook in ("egress", "ingress"))
+        got = sorted(_FILTERS.findall(self.judged[number].filters))
+        checks = [Check("programs at interfaces", _at(wanted), _at(got), got == wanted)]
+        if not on:
+            begin, end = STEPS[number].at_s + KNOB_MS / 1e3, _end_of(number)
+            entries = self.values("map:entries", begin, end)
+            checks.append(
+                Check("entries in the map", "none", _counts(entries) or "none", set(entries) == {0})
+            )
+        return checks
+
+    @property
+    def _policy_has_maps(self) -> bool:
+        """And not netd."""
+        return self.phone.programs and self.phone.host == "A"
+
     def _dumped(self, number: int) -> str:
-        """What tells of the kernel's side: netd of its knobs, the policy of the programs' maps."""
+        """What tells of the kernel's side: who writes the knobs, or has the programs' maps."""
         judged = self.judged[number]
-        return judged.policy if self.phone.programs else judged.netd
+        return judged.policy if self._policy_has_maps else judged.netd
 
     def _counted(self, number: int) -> list[Check]:
         """What netd tells of LTE's rounds since the interface came."""
@@ -755,6 +886,10 @@ class Story:
             *self._counted(number),
         ]
 
+    def _governed_again(self, number: int) -> list[Check]:
+        """Against the time after a switch, whose queue had as long to grow."""
+        return self._governed(number, stock=NAMES.index("Switched off"))
+
     def _uses_lte(self, number: int) -> Check:
         link = self.lte_mbps(number)
         return _at_least("goodput", "Mb/s", self.goodput_mbps(number), 0.85 * link, decimals=2)
@@ -767,6 +902,16 @@ class Story:
             _at_least("window", "kB", self.window_kb(number), 1.5 * self.window_kb(before)),
             self._uses_lte(number),
         ]
+
+    def _client(self, number: int) -> list[Check]:
+        """Programs govern what the phone forwards; the series governs the phone's own sockets."""
+        link = self.lte_mbps(number)
+        goodput = _at_least(
+            "the client's goodput", "Mb/s", self.clients_mbps(number), 0.85 * link, decimals=2
+        )
+        if self.phone.programs:
+            return [_at_most("RTT", "ms", self.rtt(number), self.rtt(0) / 2, self.rtt(0)), goodput]
+        return [_at_least("RTT", "ms", self.rtt(number), 8 * BASE_RTT_MS), goodput]
 
     def _stock_wifi(self, number: int) -> list[Check]:
         """A full queue, a window that leaves it full, and no work of DRWA's for that."""
@@ -866,15 +1011,20 @@ class Story:
 
 
 _KNOBS = re.compile(r"^ *(\S+) lambda=(\d+) queue=(\d+)(?: |$)", re.MULTILINE)
-_UNKNOWN = re.compile(rf"^ *{LTE} lambda=.* unknown=(\d+) ", re.MULTILINE)
+# The policy has it in one line, netd in the next.
+_UNKNOWN = re.compile(
+    rf"^ *{LTE} lambda=.*(?:\n *bytes that came=.*)? unknown=(\d+) ", re.MULTILINE
+)
 # netd's line, with the ends of the bins that the medians lie in, in ms
 _COUNTED = re.compile(
-    rf"^ *{LTE} lambda=.*\n *connections=.*\n"
+    rf"^ *{LTE} lambda=.*\n(?: *bytes that came=.*\n)? *connections=.*\n"
     r" *queueing delay: p50<(\S+)ms .*\n *RTT without it: p50<(\S+)ms ",
     re.MULTILINE,
 )
 # Netd's line of an interface whose uplink is held, with the kind of its root
 _UPLINKS = re.compile(r"^ *(\S+) uplink=(\d+)ms root=(\w+)", re.MULTILINE)
+# What guest/look has of a filter
+_FILTERS = re.compile(r"^(\S+) (\w+) filter .* drwa_\2\b", re.MULTILINE)
 # A line of the policy's about an interface
 _LISTED = re.compile(r"^(?!DRWA:)\S+ (?:off:|λ=)", re.MULTILINE)
 
@@ -921,6 +1071,14 @@ def _told(knobs: dict[str, tuple[int, int]]) -> str:
         f"{iface} {_lambda(value)}" + (f" in {queue}" if queue else "")
         for iface, (value, queue) in knobs.items()
     )
+
+
+def _at(places: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{iface}'s {hook}" for iface, hook in places) or "none"
+
+
+def _counts(values: list[int | None]) -> str:
+    return " then ".join(str(value) for value in values if value)
 
 
 def _targets(targets: dict[str, int]) -> str:

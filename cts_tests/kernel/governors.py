@@ -16,7 +16,7 @@ from typing import Protocol
 CONF = Path("/proc/sys/net/ipv4/conf")
 COUNTERS = Path("/proc/net/tcp_drwa")
 
-BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 1, 2
+BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_GET_NEXT_KEY = 1, 2, 4
 BPF_OBJ_GET, BPF_OBJ_GET_INFO_BY_FD = 7, 15
 # Of struct bpf_map_info: type, id, size of keys and of values
 MAP_INFO = struct.Struct("4I")
@@ -76,6 +76,19 @@ class Map:
             raise ValueError(f"a value of {len(value)} bytes, of {self._size}")
         content = ctypes.create_string_buffer(value, len(value))
         self._call(BPF_MAP_UPDATE_ELEM, key, content)
+
+    def keys(self) -> set[int]:
+        """What changes meanwhile may be among them or not."""
+        found = set()
+        key = ctypes.c_uint32()
+        before = 0
+        while True:
+            try:
+                bpf(BPF_MAP_GET_NEXT_KEY, self._file, before, ctypes.addressof(key))
+            except FileNotFoundError:
+                return found
+            found.add(key.value)
+            before = ctypes.addressof(key)
 
     def _call(self, command: int, key: int, value: "ctypes.Array[ctypes.c_char]") -> bool:
         """Whether there is such a key."""

@@ -10,6 +10,7 @@ PRODUCT_PACKAGES += \
     drwa-service
 
 # For kernels without the series. The patches of system/bpf bring it; without them, nobody would load it.
+# For a loader with a list, a module of this name makes drwa.bpf.
 PRODUCT_PACKAGES += $(if $(wildcard system/bpf/drwa/Android.bp),drwa.o)
 
 # The _EXTRA jars come last. The service needs the classes of services.jar.

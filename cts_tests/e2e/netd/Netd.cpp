@@ -2,8 +2,8 @@
 //
 // What DRWA needs of netd, as a process of its own: INetd's two calls for /proc/sys/net and what it
 // tells its listeners of interfaces, with the uplinks and BPF programs that take the form of such
-// files; what "dumpsys netd" prints of all that, and the reset at the start. A unix-domain socket
-// stands in for binder:
+// files; the qdisc that an interface has while it is in a network; what "dumpsys netd" prints of
+// all that, and the reset at the start. A unix-domain socket stands in for binder:
 //
 //   request: the number of words, then the words; answer: an errno or 0, then a text.
 //
@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/netlink.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,7 +39,9 @@
 #include <android-base/strings.h>
 #include <android-base/unique_fd.h>
 
+#include "DrwaBpf.h"
 #include "DrwaController.h"
+#include "DrwaNetlink.h"
 #include "DrwaPrograms.h"
 #include "DrwaUplink.h"
 
@@ -45,6 +49,7 @@ using android::base::ErrnoError;
 using android::base::Error;
 using android::base::Result;
 using android::base::unique_fd;
+using android::net::DrwaBpf;
 using android::net::DrwaController;
 using android::net::DrwaPrograms;
 using android::net::DrwaUplink;
@@ -80,10 +85,59 @@ Result<std::string> pathOf(const std::string& version, const std::string& which,
     return path + ifName + "/" + parameter;
 }
 
+// As RouteController's maybeModifyQdiscClsact(): filters go with the qdisc.
+Result<void> modifyClsact(const std::string& ifName, uint16_t type, uint16_t flags) {
+    tcmsg tc = {};
+    tc.tcm_family = AF_UNSPEC;
+    tc.tcm_ifindex = static_cast<int>(DrwaBpf().indexOf(ifName));
+    tc.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
+    tc.tcm_parent = TC_H_CLSACT;
+    const std::string body = android::net::bytesOf(tc) +
+                             android::net::netlinkAttribute(TCA_KIND, std::string("clsact") + '\0');
+    const std::string message =
+            android::net::netlinkMessage(type, NLM_F_REQUEST | NLM_F_ACK | flags, body);
+    return android::net::askNetlink("netd", NETLINK_ROUTE, message, [](std::string_view datagram) {
+        return android::net::readMessages(
+                "netd", datagram, [](uint16_t, std::string_view) -> Result<void> { return {}; });
+    });
+}
+
+// The interfaces of networks that are no VPNs, by their ids.
+class Networks {
+  public:
+    void add(const std::string& network, const std::string& ifName) {
+        const std::lock_guard lock(mMutex);
+        mInterfaces.emplace(network, ifName);
+        tell("add clsact to " + ifName,
+             modifyClsact(ifName, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL));
+    }
+
+    void destroy(const std::string& network) {
+        const std::lock_guard lock(mMutex);
+        const auto [begin, end] = mInterfaces.equal_range(network);
+        for (auto each = begin; each != end; each++) {
+            tell("take clsact from " + each->second, modifyClsact(each->second, RTM_DELQDISC, 0));
+        }
+        mInterfaces.erase(begin, end);
+    }
+
+  private:
+    // As there: logged, and no error for whoever calls.
+    static void tell(const std::string& what, const Result<void>& done) {
+        if (!done.ok()) {
+            fprintf(stderr, "netd: cannot %s: %s\n", what.c_str(), done.error().message().c_str());
+        }
+    }
+
+    std::mutex mMutex;
+    std::multimap<std::string, std::string> mInterfaces;
+};
+
 struct Controllers {
     DrwaController controller;
     DrwaUplink uplink;
     DrwaPrograms programs;
+    Networks networks;
 };
 
 // As NetdNativeService's patch has it.
@@ -126,6 +180,14 @@ Result<std::string> call(Controllers& controllers, const Words& words) {
     const std::string method = words.empty() ? "" : words[0];
     if (method == "getProcSysNet" && words.size() == 5) return getProcSysNet(controllers, words);
     if (method == "setProcSysNet" && words.size() == 6) return setProcSysNet(controllers, words);
+    if (method == "networkAddInterface" && words.size() == 3) {
+        controllers.networks.add(words[1], words[2]);
+        return "";
+    }
+    if (method == "networkDestroy" && words.size() == 2) {
+        controllers.networks.destroy(words[1]);
+        return "";
+    }
     if (method == "registerUnsolicitedEventListener" && words.size() == 1) return "";
     if (method == "dump" && words.size() == 1) {
         std::string text;

@@ -23,18 +23,26 @@ pytestmark = pytest.mark.guest
 
 NUMBERS = {name: number for number, name in enumerate(story.NAMES)}
 # Too short for RTT and window to settle
-SHORT = {"Flag", "Flag goes", "Modem restarts", "VPN, second SIM"}
+SHORT = {
+    "Flag",
+    "Flag goes",
+    "Modem restarts",
+    "VPN, second SIM",
+    "netd dies",
+    "System server dies",
+    "LTE once more",
+}
 
 
 def told_by(phones: Sequence[Phone]) -> dict[str, Story]:
-    """What guests of one kernel recorded, by the name of the phone."""
+    """What guests of one kernel recorded, by the host."""
     try:
         kernel = kernels.find(story.KERNEL, phones[0].flavour)
     except kernels.KernelMissing as e:
         pytest.skip(str(e))
     jobs = [partial(story.play, phone, kernel, drwasystem.files(phone)) for phone in phones]
     told = pool.run_jobs(jobs, [story.DURATION_S] * len(jobs), progress=False)
-    return {phone.name: each for phone, each in zip(phones, told, strict=True)}
+    return {phone.host: each for phone, each in zip(phones, told, strict=True)}
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +51,9 @@ def stories() -> dict[str, Story]:
 
 
 @pytest.fixture(scope="module")
-def programs_story() -> Story:
-    (told,) = told_by([phone for phone in drwasystem.PHONES if phone.programs]).values()
-    return told
+def programs_stories() -> dict[str, Story]:
+    """On a kernel without the series."""
+    return told_by([phone for phone in drwasystem.PHONES if phone.programs])
 
 
 def check_step(told: Story, name: str) -> None:
@@ -61,13 +69,22 @@ def test_step(stories: dict[str, Story], host: str, name: str) -> None:
 
 
 @pytest.mark.lines
+@pytest.mark.parametrize("host", drwasystem.HOSTS)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_step_with_the_programs(programs_story: Story, name: str) -> None:
-    """On a kernel without the series."""
-    check_step(programs_story, name)
+def test_step_with_the_programs(programs_stories: dict[str, Story], host: str, name: str) -> None:
+    check_step(programs_stories[host], name)
 
 
 def test_hosts_agree(stories: dict[str, Story]) -> None:
+    check_agreement(stories)
+
+
+@pytest.mark.lines
+def test_hosts_agree_with_the_programs(programs_stories: dict[str, Story]) -> None:
+    check_agreement(programs_stories)
+
+
+def check_agreement(stories: dict[str, Story]) -> None:
     """Knobs change at the same instants, up to what a look at them takes."""
     a, b = stories["A"].watched, stories["B"].watched
     ifaces = [
@@ -102,8 +119,8 @@ def _as_stock_uplink(told: Story) -> None:
 
 
 def _starve_upload(told: Story) -> None:
-    """As if the qdisc let next to nothing through."""
-    held = _held(told.upload_s)
+    """As if the qdisc let next to nothing through, and nothing had waited in it at the end."""
+    held = told.upload_s >= story.STEPS[NUMBERS["Uplink held"]].at_s
     told.uploaded[held] = told.uploaded[held][0]
 
 
@@ -178,7 +195,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Carrier identified", "Wi-Fi", "Back to LTE", "Carrier changes λ"},
     ),
     "no reset when LTE goes": (_change(story.LTE, "LTE goes", 1.0, 0), {"LTE goes"}),
-    "an interface that stays on": (_add(story.LTE, 183.0, 150), {"Airplane mode"}),
+    "an interface that stays on": (_add(story.LTE, story.DURATION_S - 1.0, 150), {"Airplane mode"}),
     "a queue of its own for the stacked interface": (
         _change(f"queue:{story.CLAT}", "Back to LTE", 0.02, 0),
         {"Back to LTE", "Carrier changes λ"},
@@ -188,7 +205,7 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
         {"Carrier identified"},
     ),
     "a queue that is left behind": (
-        _add(f"queue:{story.LTE}", 183.0, 103),
+        _add(f"queue:{story.LTE}", story.DURATION_S - 1.0, 103),
         {"Airplane mode"},
     ),
     "the queue of the former network": (
@@ -238,10 +255,58 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
 }
 
 
+def _filters(step: str, old: str, new: str) -> Callable[[Story], None]:
+    def change(told: Story) -> None:
+        judged = told.judged[NUMBERS[step]]
+        assert old in judged.filters
+        judged.filters = judged.filters.replace(old, new)
+
+    return change
+
+
+def _as_other_clients(told: Story) -> None:
+    """As if the programs saw the phone's own connections alone."""
+    number = NUMBERS["Hotspot"]
+    begin_s, end_s = (story.STEPS[number + more].at_s for more in (0, 1))
+    told.rtt_ms[(told.probe_s >= begin_s) & (told.probe_s < end_s)] = told.rtt(0)
+
+
+# The same of the programs
+PROGRAMS_CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
+    "a program at one hook alone": (
+        _filters("Back to LTE", "rmnet0 egress filter", "rmnet0 egress none"),
+        {"Back to LTE"},
+    ),
+    "a program that stays": (
+        lambda told: setattr(
+            told.judged[NUMBERS["netd dies"]],
+            "filters",
+            told.judged[NUMBERS["LTE again"]].filters,
+        ),
+        {"netd dies"},
+    ),
+    "an entry that stays": (_add("map:entries", 160.0, 1), {"System server dies"}),
+    "clients that are not governed": (_as_other_clients, {"Hotspot"}),
+    "no count of what began before": (
+        _netd_says("Carrier identified", " unknown=", " known="),
+        {"Carrier identified"},
+    ),
+}
+
+
+@pytest.mark.lines
+@pytest.mark.parametrize("change", PROGRAMS_CHANGES)
+def test_judgement_notices_of_the_programs(programs_stories: dict[str, Story], change: str) -> None:
+    check_noticed(programs_stories["B"], *PROGRAMS_CHANGES[change])
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_judgement_notices(stories: dict[str, Story], change: str) -> None:
-    told = copy.deepcopy(stories["A"])
-    alter, noticing = CHANGES[change]
+    check_noticed(stories["A"], *CHANGES[change])
+
+
+def check_noticed(recorded: Story, alter: Callable[[Story], None], noticing: set[str]) -> None:
+    told = copy.deepcopy(recorded)
     alter(told)
     told.judge()
     failed = {judged.step.name for judged in told.judged if not judged.passed}

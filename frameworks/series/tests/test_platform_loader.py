@@ -165,8 +165,8 @@ def test_a_release_is_as_it_was_after_a_revert(name: str) -> None:
     assert_reverts(STEPS, RELEASES[name].files)
 
 
-def test_a_loader_with_a_list_of_objects_is_refused() -> None:
-    """That of a release after 16, in Rust: it would leave the programs out, and say nothing."""
+def test_a_loader_that_nobody_has_seen_is_refused() -> None:
+    """It would leave the programs out, and say nothing. That of test_listed_loader.py is known."""
     vendors = 'sectionType sectionNameTypes[] = {\n        {"skfilter/", SOCKET_FILTER},\n};\n'
     files = {"loader/bpfloader.rs": "const FILE_ARR: &[BpfFileDesc] = &[];\n"}
     with pytest.raises(RefusedError) as error:

@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The programs of drwa.bpf.c in the form that the loader of com.android.tethering takes
+/* The programs of drwa.bpf.c in the forms that Android's loaders take
  *
- * The system server attaches them, as it does those of 464xlat. No program has to load: a
- * kernel that refuses one leaves DRWA idle.
+ * The system server attaches them, as it does those of 464xlat, or netd. No program has to
+ * load: a kernel that refuses one leaves DRWA idle.
  *
- * All loaders pin them in one place. Until Android 16 QPR1 it is what the loader has for
- * the object, and an object that names one ends the boot. Since 16 QPR2 the object has to.
+ * The module's loaders pin them in one place. Until Android 16 QPR1 it is what the loader
+ * has for the object, and an object that names one ends the boot. Since 16 QPR2 the object
+ * has to.
  */
 #include <linux/types.h>
+
+#ifdef ENABLE_LIBBPF	/* Soong's libbpf_prog, for the platform's loader after Android 16. */
+
+#include <linux/bpf.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define DRWA_MAP(name, kind, id, what, entries)				\
+	struct {							\
+		__uint(type, BPF_MAP_TYPE_ ## kind);			\
+		__uint(max_entries, entries);				\
+		__type(key, id);					\
+		__type(value, what);					\
+	} name SEC(".maps")
+
+/* The pins are named by the functions. Behind "tc/", libbpf would say where it attaches
+ * them, for which older kernels have no field.
+ */
+#define DRWA_PROG(name)	SEC("tc") int schedcls_ ## name ## _drwa
+
+#else
 
 /* What the releases' headers ask for: the first loader that takes the object, that of
  * Android 13, in the words of 15 to 16 QPR2 and of 17; and how the pins' names begin.
@@ -80,6 +102,7 @@ DRWA_HELPER(long, l4_csum_replace, void *skb, u32 offset, u64 from, u64 to, u64 
 	DEFINE_OPTIONAL_BPF_PROG_KVER("schedcls/" #name "_drwa", AID_ROOT,	\
 				      AID_SYSTEM, drwa_ ## name, KVER_4_14)
 
+#endif
 #endif
 
 #include "drwa.bpf.c"

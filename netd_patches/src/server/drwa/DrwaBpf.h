@@ -98,6 +98,9 @@ struct DrwaBpfCounts {
 
 // The kernel's bpf(2), and the filters of interfaces, as far as DrwaPrograms needs them. All
 // functions return the errno of what the kernel refuses.
+//
+// BpfMap abort()s netd over a map of another size, which an object of another version has.
+// libtcutils lists no filters, and takes away all of a priority, whoever set them.
 class DrwaBpf {
   public:
     enum class Hook { kIngress, kEgress };

@@ -368,7 +368,10 @@ void DrwaPrograms::dump(const std::function<void(const std::string&)>& println) 
         for (const std::string& line : describe(*pins, index, dev)) println("    " + line);
     }
     println("  Interfaces that were to be governed, and why they are not:");
-    for (const auto& [ifName, refusal] : mRefusals) println("    " + ifName + ": " + refusal);
+    for (const auto& [ifName, refusal] : mRefusals) {
+        // As of uplinks, nothing of an interface that has gone since.
+        if (mBpf->indexOf(ifName) != 0) println("    " + ifName + ": " + refusal);
+    }
 }
 
 std::vector<std::string> DrwaPrograms::describe(const Pins& pins, uint32_t index,

@@ -254,6 +254,14 @@ TEST_F(DrwaProgramsTest, APriorityOfAnothersStaysIts) {
     }
 }
 
+TEST_F(DrwaProgramsTest, TellsNothingOfAnInterfaceThatHasGone) {
+    mBpf->filters[{mRmnet0, Hook::kIngress}] = {"matchall"};
+    ASSERT_EQ(errorOfSetting("rmnet0", kOn), EEXIST);
+    ASSERT_THAT(dump(), Contains(HasSubstr("rmnet0: Priority 1")));
+    mBpf->removeInterface(mRmnet0);
+    EXPECT_THAT(dump(), Not(Contains(HasSubstr("rmnet0"))));
+}
+
 // It is not in the list yet that is read before.
 TEST_F(DrwaProgramsTest, SomebodyMayBeFaster) {
     mBpf->clsacts.insert(mRmnet0);

@@ -83,6 +83,16 @@ final class NetdClient extends INetd.Default {
         call(mNetd, "setProcSysNet", "" + ipVersion, "" + which, iface, parameter, value);
     }
 
+    @Override
+    public void networkAddInterface(int netId, String iface) throws RemoteException {
+        call(mNetd, "networkAddInterface", "" + netId, iface);
+    }
+
+    @Override
+    public void networkDestroy(int netId) throws RemoteException {
+        call(mNetd, "networkDestroy", "" + netId);
+    }
+
     private static String call(Words netd, String... words) throws RemoteException {
         final int error;
         final String text;

@@ -22,6 +22,7 @@ import android.os.Handler;
 import android.os.HandlerThread;
 import android.os.ParcelFileDescriptor;
 import android.os.PersistableBundle;
+import android.os.RemoteException;
 import android.os.ServiceManager;
 import com.android.server.connectivity.DrwaBpfDependencies;
 import com.android.server.connectivity.DrwaController;
@@ -78,6 +79,7 @@ public class SystemServer {
     private final FakeTelephony mTelephony = new FakeTelephony(mContext);
     private final Map<Integer, Map<String, String>> mSims = new HashMap<>();
     private Path mVendorXml;
+    private INetd mNetd;
     private Host mHost;
 
     /** What tells the policy of networks, and where people find it. */
@@ -218,13 +220,13 @@ public class SystemServer {
     @Test
     public void main() throws Exception {
         loadSettings(Path.of(System.getProperty("drwa.data")));
-        final INetd netd = new NetdClient(Path.of(System.getProperty("drwa.netd")));
-        shadowOf(mContext).setSystemService(Context.NETD_SERVICE, netd.asBinder());
+        mNetd = new NetdClient(Path.of(System.getProperty("drwa.netd")));
+        shadowOf(mContext).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
         // Commands come from the shell, which has it
         shadowOf(mContext).grantPermissions(Manifest.permission.DUMP);
         mHost =
                 System.getProperty("drwa.host").equals("A")
-                        ? new ConnectivityService(mContext, netd)
+                        ? new ConnectivityService(mContext, mNetd)
                         : new Standalone(mContext);
         PolicyThreads.idle(mHost.getHandler());
 
@@ -342,16 +344,21 @@ public class SystemServer {
         return 0;
     }
 
-    private void changeNetwork(List<String> args) {
+    /** As ConnectivityService: netd knows of it before anybody else does. */
+    private void changeNetwork(List<String> args) throws RemoteException {
         final Network network = network(Integer.parseInt(args.get(1)));
         switch (args.get(0)) {
             case "connect":
                 final String[] stacked = args.subList(4, args.size()).toArray(new String[0]);
                 final LinkProperties lp = link(args.get(3), stacked);
                 if (args.get(2).startsWith("cellular")) lp.setTcpBufferSizes(LTE_BUFFERS);
+                if (!args.get(2).startsWith("vpn")) {
+                    mNetd.networkAddInterface(network.getNetId(), args.get(3));
+                }
                 mHost.change(network, capabilities(args.get(2)), lp);
                 break;
             case "lose":
+                mNetd.networkDestroy(network.getNetId());
                 mHost.lose(network);
                 break;
             default:

@@ -227,9 +227,12 @@ public class DrwaController {
             return;
         }
         mNetworks.put(netId, state);
-        if (old != null) forgetUnusedSubscription(old.mSubId);
-        if (old == null) state.mInterfaces.forEach(mApplication::onNetworkOf);
-        if (old == null) state.mInterfaces.forEach(mApplication::lookAgain);
+        if (old == null) {
+            state.mInterfaces.forEach(mApplication::onNetworkOf);
+            state.mInterfaces.forEach(mApplication::lookAgain);
+        } else {
+            forgetUnusedSubscription(old.mSubId);
+        }
         update();
     }
 
@@ -239,8 +242,10 @@ public class DrwaController {
         final DrwaNetwork old = mNetworks.get(netId);
         if (old == null && mApplication.isSettled()) return;
         mNetworks.remove(netId);
-        if (old != null) forgetUnusedSubscription(old.mSubId);
-        if (old != null) old.mInterfaces.forEach(mApplication::onNetworkOf);
+        if (old != null) {
+            forgetUnusedSubscription(old.mSubId);
+            old.mInterfaces.forEach(mApplication::onNetworkOf);
+        }
         update();
     }
 
