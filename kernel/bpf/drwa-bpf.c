@@ -978,7 +978,7 @@ static bool is_over(const struct drwa_flow *f)
 
 static void print_flows(struct devs *devs, const struct options *o)
 {
-	struct drwa_key *keys = calloc(DRWA_FLOWS, sizeof(*keys));
+	u64 *keys = calloc(DRWA_FLOWS, sizeof(*keys));
 	int i, n, flows = open_pin("drwa_flows");
 	const char *comma = "";
 
@@ -997,8 +997,8 @@ static void print_flows(struct devs *devs, const struct options *o)
 		    (o->interface && f.ifindex != o->ifindex))
 			continue;
 		state = state_of(&f, find_dev(devs, f.ifindex));
-		print_end(remote, sizeof(remote), keys[i].remote, keys[i].remote_port);
-		print_end(local, sizeof(local), keys[i].local, keys[i].local_port);
+		print_end(remote, sizeof(remote), f.key.remote, f.key.remote_port);
+		print_end(local, sizeof(local), f.key.local, f.key.local_port);
 		if (o->json)
 			printf("%s{\"remote\": \"%s\", \"local\": \"%s\", \"ifindex\": %u, "
 			       "\"forwarded\": %s, \"timestamps\": %s, \"scale\": %u, "

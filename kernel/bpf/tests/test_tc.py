@@ -281,6 +281,8 @@ BROKEN = {
         "now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US",
         "now_us - stamp_us < old_us",
     ),
+    "another flow's place": ("f && drwa_same(&f->key, key) ? f : NULL", "f"),
+    "another datagrams' place": ("!u || !drwa_same(&u->key, s->key)", "!u"),
     "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }
 
