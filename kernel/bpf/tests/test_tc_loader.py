@@ -60,7 +60,7 @@ while not bpf(NEXT_KEY, there, last, ctypes.addressof(key)):
 " "$@"
 }
 # Of connections, with those that status does not tell
-entries() { dump drwa_flows 36 | wc -l; }
+entries() { dump drwa_flows 8 | wc -l; }
 """
 
 
