@@ -40,7 +40,7 @@ enum drwa_aqm {
  * @slot:	its place in drwa_counts
  * @queue:	its queue's place in drwa_queues
  * @l2:		length of its link layer's header, bytes
- * @priority:	of the filters
+ * @priority:	of the filters; 0: the interface itself has the programs (tcx)
  * @clsact:	its qdisc was made for them
  * @local:	clients' connections, which are forwarded, are not governed
  * @aqm:	enum drwa_aqm: is UDP held to a short queue as well?
