@@ -27,13 +27,15 @@ STATES = {
     "series": "the series, λ = 1.25",
     "pair_off": "the pair at the interface, λ = 0",
     "pair": "the pair at the interface, λ = 1.25",
-    "filters": "filters there that do nothing",
+    "pair_filters": "the same as filters",
+    "filters": "filters that do nothing",
 }
 UDP_STATES = {
     "nothing": "neither",
     "pair": "the pair at the interface, λ = 1.25",
     "aqm": "the same with `--aqm on`",
-    "filters": "filters there that do nothing",
+    "pair_filters": "the pair as filters, λ = 1.25",
+    "filters": "filters that do nothing",
 }
 # What time_packets names
 PROGRAM_PARTS = {

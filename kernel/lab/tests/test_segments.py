@@ -26,9 +26,9 @@ def test_table() -> None:
     found = cost.measured(SAID)
     assert found["down", "pair"].each == 20_003
     table = cost._segments_table(found).splitlines()
-    assert table[-2] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    assert table[-3] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
     udp = cost._udp_table(found).splitlines()
-    assert udp[-2] == "| the same with `--aqm on` | 10,002 | +2 |"
+    assert udp[-3] == "| the same with `--aqm on` | 10,002 | +2 |"
     uplink = cost._uplink_table(found).splitlines()
     assert uplink[-2:] == [
         "| fq_codel | 25 | – | 16 | – |",

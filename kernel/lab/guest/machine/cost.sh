@@ -86,6 +86,10 @@ pair set --interface cell0 --lambda 1.25 --aqm on
 count udp aqm 10.77.0.1
 echo "# programs $(pair status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 pair detach
+pair attach --interface cell0 --lambda 1.25 --priority 1 --object "$here/drwa.bpf.o"
+measure pair_filters
+count udp pair_filters 10.77.0.1
+pair detach
 on $phone tc qdisc add dev cell0 clsact
 for way in ingress egress; do
 	# Of classic BPF, which returns what is no match
