@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import Lab
 from drwalab import kernels, machine
@@ -112,6 +113,7 @@ def test_the_emulators_own_mistake_is_none_of_the_kernels(
     monkeypatch.setattr(machine, "_root", lambda *_: tmp_path)
     monkeypatch.setattr(machine, "_tests", lambda *to: to[-1].mkdir())
     monkeypatch.setattr(machine, "_packed", lambda _: b"")
+    console = Console(stderr=True)
     booted = 0
 
     def boot(_machine: object, _kernel: object, _cpu: int, folder: Path, _log: object) -> None:
@@ -124,6 +126,6 @@ def test_the_emulators_own_mistake_is_none_of_the_kernels(
 
     monkeypatch.setattr(machine, "_boot", boot)
     with nullcontext() if breakpoints < machine.BOOTS else pytest.raises(GuestError):
-        args = (machine.MACHINES["debian"], tmp_path / "vmlinuz", "", 1, lambda _: None)
-        machine._run_kernel("6.12 debian", *args)
+        kernel, progress = tmp_path / "vmlinuz", kernels.Progress(console, console.status(""))
+        machine._run_kernel("6.12 debian", machine.MACHINES["debian"], kernel, "", 1, progress)
     assert booted == boots
