@@ -343,7 +343,7 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, struct heade
 	struct tcp *tcp = &h->tcp;
 	u32 bytes, header;
 
-	/* On the stack: registers are few. */
+	/* Keeps it in memory, or its parts would take all registers. */
 	asm volatile("" : : "r"(s->key) : "memory");
 	bytes = parse_ip(skb, l2, s, h, out);
 	if (s->protocol != IPPROTO_TCP)
@@ -985,7 +985,9 @@ static void mark(struct drwa_flow *f, const struct segment *s, u32 now_us)
 	WRITE_ONCE(f->marked, i + 1);
 }
 
-/* Writes the window of @units, and its checksum. Did it? */
+/* Writes the window of @units, and its checksum. Did it? What makes the checksum's place writable
+ * does so for the window ahead of it: not one alone is written.
+ */
 static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
 {
 	__be16 window = bpf_htons(units);
