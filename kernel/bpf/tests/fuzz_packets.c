@@ -544,6 +544,13 @@ static size_t mangle(u8 *packet, size_t n)
 	return n;
 }
 
+static bool is_syn(const u8 *packet)
+{
+	size_t ip = get16(packet + 12) == 0x86dd ? 40 : 20;
+
+	return packet[ETHERNET + ip + 13] & SYN;
+}
+
 /* Options of every kind and length, in a header of any */
 static void mangle_options(u8 *packet, size_t n)
 {
@@ -556,7 +563,7 @@ static void mangle_options(u8 *packet, size_t n)
 		return;
 	tcp[12] = words << 4;
 	/* So many that a signature behind them is not read */
-	if (!below(4)) {
+	if (!below(is_syn(packet) ? 2 : 4)) {
 		memset(tcp + 20, 1, 40);
 		return;
 	}
@@ -966,7 +973,8 @@ int main(int argc, char **argv)
 			bpf_map_update_elem(counts, &slot, &none, BPF_ANY);
 			attached++;
 		}
-		if (!below(16))
+		/* Those of a SYN decide for the connection. */
+		if (!below(is_syn(packet) ? 4 : 16))
 			mangle_options(packet, bytes);
 		else if (!below(8))
 			bytes = mangle(packet, bytes);

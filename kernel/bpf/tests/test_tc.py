@@ -293,9 +293,10 @@ BROKEN = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_packets_notice(what: str, fuzz: Path, tmp_path: Path) -> None:
     right, wrong = BROKEN[what]
-    source = (BPF / "drwa.bpf.c").read_text()
-    assert right in source
-    (tmp_path / "drwa.bpf.c").write_text(source.replace(right, wrong))
+    sources = {name: (BPF / name).read_text() for name in ("drwa.bpf.c", "drwa_aqm.h")}
+    assert sum(right in source for source in sources.values()) == 1
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source.replace(right, wrong))
     makefile = (
         (BPF / "Makefile")
         .read_text()
