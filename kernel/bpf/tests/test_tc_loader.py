@@ -967,7 +967,7 @@ OFFERS = """\
 import os, socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
 s.bind(('srv0', 0))
-s.settimeout(1)
+s.settimeout(10)
 scale = back = widest = last = 0
 edge = None
 while not os.path.exists('done') or last > 99999:
