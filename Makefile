@@ -58,6 +58,8 @@ test-arch: packages
 		qemu-system-x86 sparse
 	@$(LAB) machine --kernel 6.12 smp kcsan arm64 arm64-module debian
 	@$(LAB) machine --kernel 6.1 arm64 debian
+	@$(LAB) machine --kernel 5.10 debian
+	@$(LAB) machine --kernel 7.3 debian
 
 mutate: packages
 	@kernel/lab/packages $(LINTERS) $(TESTED_WITH)

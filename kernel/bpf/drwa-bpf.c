@@ -4,7 +4,7 @@
  * Programs and maps lie pinned in one folder of the BPF file system, for all interfaces.
  * A folder of another name becomes that one when it is whole. Commands that change
  * something wait for each other. An interface is first
- * entered with lambda 0, then it gets its filters, then its lambda: an attach that does
+ * entered with lambda 0, then it gets its programs, then its lambda: an attach that does
  * not come to its end leaves nothing that does anything, and the next command finds it.
  */
 #include <arpa/inet.h>
@@ -90,7 +90,9 @@ static const char usage[] =
 "                        no TCP; without it, UDP alone keeps its queue. Of watch\n"
 "  -c, --clients HOW     off: only this machine's own connections, not those that it\n"
 "                        forwards; on, the default: all\n"
-"  -p, --priority NUMBER of the filters, 1 to 65535; 1 unless given. Lower ones run first\n"
+"  -p, --priority NUMBER attach as filters, of that priority, 1 to 65535; lower ones run\n"
+"                        first. Unless given: to the interface itself, ahead of all\n"
+"                        filters, or before Linux 6.6 as filters of priority 1\n"
 "  -o, --object FILE     the programs; " DRWA_OBJECT "\n"
 "                        unless given\n"
 "  -j, --json            machine-readable\n"
@@ -472,19 +474,40 @@ static u32 link_bytes(const char *interface)
 	}
 }
 
-/* --- Filters --- */
+/* --- Programs at an interface: of its own list since Linux 6.6 (tcx), or of filters --- */
+
+/* BPF_TCX_INGRESS and BPF_TCX_EGRESS, which headers from before 6.6 do not have */
+#define TCX_INGRESS	((enum bpf_attach_type)46)
+#define TCX_EGRESS	((enum bpf_attach_type)47)
+
+/* As many as the kernel takes (BPF_MPROG_MAX) */
+#define TCX_PROGRAMS	64
 
 static const struct {
 	const char *program;
 	const char *name;
+	enum bpf_attach_type tcx;
 	enum bpf_tc_attach_point at;
 	u32 parent;
 } hooks[] = {
-	{ "drwa_ingress", "ingress", BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS) },
-	{ "drwa_egress", "egress", BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS) },
+	{ "drwa_ingress", "ingress", TCX_INGRESS, BPF_TC_INGRESS,
+	  TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS) },
+	{ "drwa_egress", "egress", TCX_EGRESS, BPF_TC_EGRESS,
+	  TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS) },
 };
 
 #define HOOKS	(sizeof(hooks) / sizeof(*hooks))
+
+/* Of an interface's list. Return: how many, -1: this kernel has none. */
+static int tcx_programs(u32 ifindex, size_t hook, u32 ids[TCX_PROGRAMS])
+{
+	u32 n = TCX_PROGRAMS;
+
+	if (!bpf_prog_query(ifindex, hooks[hook].tcx, 0, NULL, ids, &n))
+		return n;
+	/* As the first 6.6 says that it is empty */
+	return errno == ENOENT ? 0 : -1;
+}
 
 static bool program_info(int fd, struct bpf_prog_info *info)
 {
@@ -531,14 +554,59 @@ static bool is_ours(u32 program, size_t hook)
 	return ours;
 }
 
+static bool is_in_list(u32 ifindex, size_t hook)
+{
+	int i, n;
+	u32 ids[TCX_PROGRAMS], program = pinned_program(hook);
+
+	n = tcx_programs(ifindex, hook, ids);
+	for (i = 0; i < n; i++)
+		if (ids[i] == program)
+			return true;
+	return false;
+}
+
 static bool is_attached(u32 ifindex, const struct drwa_dev *dev)
 {
 	size_t i;
 
 	for (i = 0; i < HOOKS; i++)
-		if (filter_program(ifindex, i, dev->priority) != pinned_program(i))
+		if (dev->priority ?
+		    filter_program(ifindex, i, dev->priority) != pinned_program(i) :
+		    !is_in_list(ifindex, i))
 			return false;
 	return true;
+}
+
+/* Those of an earlier attach as well */
+static void remove_from_list(u32 ifindex, size_t hook)
+{
+	u32 ids[TCX_PROGRAMS];
+	int i, fd, n = tcx_programs(ifindex, hook, ids);
+
+	for (i = 0; i < n; i++) {
+		if (!is_ours(ids[i], hook))
+			continue;
+		fd = bpf_prog_get_fd_by_id(ids[i]);
+		if (fd < 0)
+			continue;
+		bpf_prog_detach2(fd, ifindex, hooks[hook].tcx);
+		close(fd);
+	}
+}
+
+static int add_to_list(u32 ifindex, size_t hook)
+{
+	int fd, failed = 0;
+
+	if (is_in_list(ifindex, hook))
+		return 0;
+	remove_from_list(ifindex, hook);
+	fd = open_pin(hooks[hook].program);
+	if (bpf_prog_attach(fd, ifindex, hooks[hook].tcx, 0))
+		failed = -errno;
+	close(fd);
+	return failed;
 }
 
 static int add_filter(u32 ifindex, size_t hook, u32 priority)
@@ -593,15 +661,17 @@ static bool has_filters(u32 ifindex, size_t hook)
 	return any;
 }
 
-/* Filters and their qdisc, if that was made for them and nobody else uses it */
-static void remove_filters(u32 ifindex, const struct drwa_dev *dev)
+/* With the qdisc of filters, if that was made for them and nobody else uses it */
+static void remove_programs(u32 ifindex, const struct drwa_dev *dev)
 {
 	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = ifindex,
 		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	bool used = !dev->clsact;
 	size_t i;
 
-	for (i = 0; i < HOOKS; i++)
+	for (i = 0; i < HOOKS && !dev->priority; i++)
+		remove_from_list(ifindex, i);
+	for (i = 0; i < HOOKS && dev->priority; i++)
 		remove_filter(ifindex, i, dev->priority);
 	for (i = 0; i < HOOKS && !used; i++)
 		used = has_filters(ifindex, i);
@@ -611,7 +681,7 @@ static void remove_filters(u32 ifindex, const struct drwa_dev *dev)
 
 static void forget(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
 {
-	remove_filters(ifindex, dev);
+	remove_programs(ifindex, dev);
 	bpf_map_delete_elem(devs->map, &ifindex);
 }
 
@@ -626,13 +696,13 @@ __attribute__((noreturn))
 static void fail_attach(struct devs *devs, const struct options *o, const struct drwa_dev *dev,
 			size_t hook, int error)
 {
-	u32 program = filter_program(o->ifindex, hook, dev->priority);
+	u32 program = dev->priority ? filter_program(o->ifindex, hook, dev->priority) : 0;
 
 	forget(devs, o->ifindex, dev);
 	read_devs(devs);
 	if (!devs->n)
 		unpin_all();
-	if (error == -EEXIST || error == -EINVAL)
+	if (dev->priority && (error == -EEXIST || error == -EINVAL))
 		die(FAILED, "another filter has priority %u at %s's %s (program %u): give another "
 		    "--priority; lower ones run first", dev->priority, o->interface,
 		    hooks[hook].name, program);
@@ -640,24 +710,41 @@ static void fail_attach(struct devs *devs, const struct options *o, const struct
 	    "cannot attach to %s's %s: %s", o->interface, hooks[hook].name, strerror(-error));
 }
 
-static void add_filters(struct devs *devs, const struct options *o, struct drwa_dev *dev)
+static void make_qdisc(struct devs *devs, const struct options *o, struct drwa_dev *dev)
 {
 	LIBBPF_OPTS(bpf_tc_hook, both, .ifindex = o->ifindex,
 		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int failed = bpf_tc_hook_create(&both);
-	size_t i;
 
 	if (!failed)
 		dev->clsact = 1;
 	else if (failed != -EEXIST)
 		fail_attach(devs, o, dev, 0, failed);
+}
+
+static void add_programs(struct devs *devs, const struct options *o, struct drwa_dev *dev)
+{
+	int failed;
+	size_t i;
+
+	if (dev->priority)
+		make_qdisc(devs, o, dev);
 	write_dev(devs, o->ifindex, dev);
 	begin_anew(dev->slot);
 	for (i = 0; i < HOOKS; i++) {
-		failed = add_filter(o->ifindex, i, dev->priority);
+		failed = dev->priority ? add_filter(o->ifindex, i, dev->priority) :
+					 add_to_list(o->ifindex, i);
 		if (failed)
 			fail_attach(devs, o, dev, i, failed);
 	}
+}
+
+/* 0: none, as the interface has a list, which the kernel runs in half the time. */
+static u16 priority_at(const struct options *o)
+{
+	u32 ids[TCX_PROGRAMS];
+
+	return o->priority || tcx_programs(o->ifindex, 0, ids) >= 0 ? o->priority : 1;
 }
 
 /* --- Commands --- */
@@ -727,7 +814,7 @@ static void load(const char *path)
 
 static int attach(const struct options *o)
 {
-	struct drwa_dev *known, dev = { .priority = o->priority };
+	struct drwa_dev *known, dev = { .priority = priority_at(o) };
 	static struct devs devs;
 	sigset_t held;
 
@@ -742,7 +829,7 @@ static int attach(const struct options *o)
 		same_netns();
 	read_devs(&devs);
 	known = find_dev(&devs, o->ifindex);
-	if (known && known->priority != o->priority) {
+	if (known && known->priority != dev.priority) {
 		forget(&devs, o->ifindex, known);
 		read_devs(&devs);
 		known = NULL;
@@ -763,7 +850,7 @@ static int attach(const struct options *o)
 	if (o->echo)
 		dev.echo = o->echo;
 	if (!known || !is_attached(o->ifindex, &dev))
-		add_filters(&devs, o, &dev);
+		add_programs(&devs, o, &dev);
 	dev.lambda = o->lambda;
 	write_dev(&devs, o->ifindex, &dev);
 	if (known && known->queue != dev.queue)
@@ -897,7 +984,7 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 		printf("%-16s %6.2f %6u %8llu %9llu %9llu %12llu %12llu %10llu %10llu%s\n", name,
 		       dev->lambda / 100., dev->number, c->flows, c->rounds, c->capped, c->came,
 		       c->not_tcp, c->unknown, c->mptcp + c->is_signed + c->clients,
-		       attached ? "" : "  no filters: attach again");
+		       attached ? "" : "  no programs: attach again");
 		if (!dev->aqm)
 			return;
 		printf("%-16s aqm %s: %llu flows held, %llu packets dropped; left alone: "
@@ -978,7 +1065,7 @@ static bool is_over(const struct drwa_flow *f)
 
 static void print_flows(struct devs *devs, const struct options *o)
 {
-	struct drwa_key *keys = calloc(DRWA_FLOWS, sizeof(*keys));
+	u64 *keys = calloc(DRWA_FLOWS, sizeof(*keys));
 	int i, n, flows = open_pin("drwa_flows");
 	const char *comma = "";
 
@@ -997,8 +1084,8 @@ static void print_flows(struct devs *devs, const struct options *o)
 		    (o->interface && f.ifindex != o->ifindex))
 			continue;
 		state = state_of(&f, find_dev(devs, f.ifindex));
-		print_end(remote, sizeof(remote), keys[i].remote, keys[i].remote_port);
-		print_end(local, sizeof(local), keys[i].local, keys[i].local_port);
+		print_end(remote, sizeof(remote), f.key.remote, f.key.remote_port);
+		print_end(local, sizeof(local), f.key.local, f.key.local_port);
 		if (o->json)
 			printf("%s{\"remote\": \"%s\", \"local\": \"%s\", \"ifindex\": %u, "
 			       "\"forwarded\": %s, \"timestamps\": %s, \"scale\": %u, "
@@ -1376,7 +1463,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .object = DRWA_OBJECT, .lambda = 125, .priority = 1 };
+	struct options o = { .object = DRWA_OBJECT, .lambda = 125 };
 	const char *verb;
 	size_t i;
 

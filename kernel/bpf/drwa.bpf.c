@@ -136,8 +136,8 @@ DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);
 DRWA_MAP(drwa_devs, HASH, u32, struct drwa_dev, DRWA_DEVS);
 DRWA_MAP(drwa_queues, ARRAY, u32, struct drwa_queue, DRWA_DEVS);
 DRWA_MAP(drwa_counts, ARRAY, u32, struct drwa_counts, DRWA_DEVS);
-DRWA_MAP(drwa_flows, LRU_HASH, struct drwa_key, struct drwa_flow, DRWA_FLOWS);
-DRWA_MAP(drwa_udp, LRU_HASH, struct drwa_key, struct drwa_udp, DRWA_UDP_FLOWS);
+DRWA_MAP(drwa_flows, LRU_HASH, u64, struct drwa_flow, DRWA_FLOWS);
+DRWA_MAP(drwa_udp, LRU_HASH, u64, struct drwa_udp, DRWA_UDP_FLOWS);
 
 struct ipv4 {
 	u8	version_words;
@@ -157,8 +157,8 @@ struct ipv6 {
 	__be16	len;
 	u8	next;
 	u8	hops;
-	__be32	from[4];
-	__be32	to[4];
+	__be64	from[2];
+	__be64	to[2];
 };
 
 /* Timestamps behind two NOPs, as senders align them (RFC 7323, appendix A) */
@@ -312,12 +312,26 @@ static u32 parse_ip(struct __sk_buff *skb, u32 l2, struct segment *s, struct hea
 			bytes = skb->len - l2 - sizeof(h->v6);
 		s->at = l2 + sizeof(h->v6);
 		s->protocol = h->v6.next;
-		__builtin_memcpy(s->key->remote, out ? h->v6.to : h->v6.from, sizeof(h->v6.to));
-		__builtin_memcpy(s->key->local, out ? h->v6.from : h->v6.to, sizeof(h->v6.to));
+		s->key->addresses[0] = out ? h->v6.to[0] : h->v6.from[0];
+		s->key->addresses[1] = out ? h->v6.to[1] : h->v6.from[1];
+		s->key->addresses[2] = out ? h->v6.from[0] : h->v6.to[0];
+		s->key->addresses[3] = out ? h->v6.from[1] : h->v6.to[1];
 	} else {
 		return 0;
 	}
 	return bytes;
+}
+
+/* Of UDP, as of TCP, they come first. */
+static bool parse_ports(struct __sk_buff *skb, struct segment *s, bool out)
+{
+	struct tcp *tcp = s->tcp;
+
+	if (!s->whole && bpf_skb_load_bytes(skb, s->at, tcp, 2 * sizeof(tcp->from)))
+		return false;
+	s->key->remote_port = out ? tcp->to : tcp->from;
+	s->key->local_port = out ? tcp->from : tcp->to;
+	return true;
 }
 
 /* TCP's header and options
@@ -329,6 +343,8 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, struct heade
 	struct tcp *tcp = &h->tcp;
 	u32 bytes, header;
 
+	/* Keeps it in memory, or its parts would take all registers. */
+	asm volatile("" : : "r"(s->key) : "memory");
 	bytes = parse_ip(skb, l2, s, h, out);
 	if (s->protocol != IPPROTO_TCP)
 		return false;
@@ -351,6 +367,13 @@ static bool parse(struct __sk_buff *skb, u32 l2, struct segment *s, struct heade
 		parse_options(skb, s, s->at + TCP_BYTES, s->at + header, out);
 	}
 	return true;
+}
+
+static struct drwa_flow *find_flow(const struct drwa_key *key, u64 digest)
+{
+	struct drwa_flow *f = bpf_map_lookup_elem(&drwa_flows, &digest);
+
+	return f && drwa_same(&f->key, key) ? f : NULL;
 }
 
 static u32 clock_us(void)
@@ -796,15 +819,17 @@ static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 				 struct drwa_counts *counts, u32 bytes)
 {
-	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, s->key);
+	u64 digest = drwa_digest(s->key);
+	struct drwa_udp none, *u = bpf_map_lookup_elem(&drwa_udp, &digest);
 
 	if (!u) {
 		__builtin_memset(&none, 0, sizeof(none));
-		bpf_map_update_elem(&drwa_udp, s->key, &none, BPF_NOEXIST);
-		u = bpf_map_lookup_elem(&drwa_udp, s->key);
-		if (!u)
-			return NULL;
+		none.key = *s->key;
+		bpf_map_update_elem(&drwa_udp, &digest, &none, BPF_NOEXIST);
+		u = bpf_map_lookup_elem(&drwa_udp, &digest);
 	}
+	if (!u || !drwa_same(&u->key, s->key))
+		return NULL;
 	if (!u->came) {
 		u->came = 1;
 		u->tunnel = is_tunnel(skb, s, bytes);
@@ -831,17 +856,14 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 {
 	u32 now_us, delay_us, target_us;
 	struct drwa_udp *u;
-	u16 ports[2];
 
 	if (s->protocol == IPPROTO_ICMP || s->protocol == IPPROTO_ICMPV6) {
 		if (dev->echo)
 			hear_echo(skb, s, dev, queue);
 		return false;
 	}
-	if (s->protocol != IPPROTO_UDP || bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
+	if (s->protocol != IPPROTO_UDP || !parse_ports(skb, s, false))
 		return false;
-	s->key->remote_port = ports[0];
-	s->key->local_port = ports[1];
 	u = find_udp(skb, s, counts, bytes);
 	if (!u || u->state == DRWA_UDP_DEAF || (u->client && dev->local) ||
 	    (u->tunnel && dev->aqm != DRWA_AQM_TUNNELS))
@@ -880,24 +902,28 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 
 /* --- What is sent --- */
 
-/* A SYN, or a SYN ACK */
-static void open(struct __sk_buff *skb, const struct segment *s, const struct drwa_counts *counts)
+/* A SYN, or a SYN ACK, whose header @none may be written over */
+static void open(struct __sk_buff *skb, const struct segment *s, const struct drwa_counts *counts,
+		 struct drwa_flow *none)
 {
 	u32 window = bpf_ntohs(s->tcp->window), acked = bpf_ntohl(s->tcp->ack);
-	/* Before 4.18, what a map is given comes from the stack. */
-	struct drwa_flow none, *f;
+	u32 seq = bpf_ntohl(s->tcp->seq);
+	bool passive = s->tcp->flags & TCPHDR_ACK;
+	u64 digest = drwa_digest(s->key);
+	struct drwa_flow *f;
 
 	/* Its padding, too */
-	__builtin_memset(&none, 0, sizeof(none));
-	if (bpf_map_update_elem(&drwa_flows, s->key, &none, BPF_ANY))
+	__builtin_memset(none, 0, sizeof(*none));
+	if (bpf_map_update_elem(&drwa_flows, &digest, none, BPF_ANY))
 		return;
-	f = bpf_map_lookup_elem(&drwa_flows, s->key);
+	f = bpf_map_lookup_elem(&drwa_flows, &digest);
 	if (!f)
 		return;
+	f->key = *s->key;
 	f->opened_us = clock_us();
 	f->came_since_us = counts->began_us;
 	f->sent_since_us = counts->began_us;
-	f->opened_seq = bpf_ntohl(s->tcp->seq);
+	f->opened_seq = seq;
 	f->ifindex = skb->ifindex;
 	f->forwarded = !!skb->ingress_ifindex;
 	f->mss = s->mss ? max(s->mss, DRWA_MSS_MIN) : DRWA_MSS_DEFAULT;
@@ -909,7 +935,7 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	f->ts = s->ts;
 	f->aside = s->aside;
 	f->edge = window;
-	if (s->tcp->flags & TCPHDR_ACK) {
+	if (passive) {
 		f->passive = 1;
 		f->next = acked;
 		f->hole = acked;
@@ -959,7 +985,9 @@ static void mark(struct drwa_flow *f, const struct segment *s, u32 now_us)
 	WRITE_ONCE(f->marked, i + 1);
 }
 
-/* Writes the window of @units, and its checksum. Did it? */
+/* Writes the window of @units, and its checksum. Did it? What makes the checksum's place writable
+ * does so for the window ahead of it: not one alone is written.
+ */
 static bool write_window(struct __sk_buff *skb, const struct segment *s, u32 units)
 {
 	__be16 window = bpf_htons(units);
@@ -1016,24 +1044,26 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	offer(skb, f, s, counts, lambda_of(f, dev) && seen);
 }
 
-/* What comes of UDP does not tell whether it is a client's, what is sent does. */
-static void let_client_be(struct __sk_buff *skb, struct segment *s)
+/* What comes of UDP does not tell whether it is a client's, what is sent does. Its ports may be
+ * written over by @none.
+ */
+static void let_client_be(struct __sk_buff *skb, struct segment *s, struct drwa_udp *none)
 {
-	struct drwa_udp none, *u;
-	u16 ports[2];
+	struct drwa_udp *u;
+	u64 digest;
 
-	if (bpf_skb_load_bytes(skb, s->at, ports, sizeof(ports)))
+	if (!parse_ports(skb, s, true))
 		return;
-	s->key->local_port = ports[0];
-	s->key->remote_port = ports[1];
-	u = bpf_map_lookup_elem(&drwa_udp, s->key);
+	digest = drwa_digest(s->key);
+	u = bpf_map_lookup_elem(&drwa_udp, &digest);
 	if (u) {
-		u->client = 1;
+		u->client |= drwa_same(&u->key, s->key);
 		return;
 	}
-	__builtin_memset(&none, 0, sizeof(none));
-	none.client = 1;
-	bpf_map_update_elem(&drwa_udp, s->key, &none, BPF_NOEXIST);
+	__builtin_memset(none, 0, sizeof(*none));
+	none->key = *s->key;
+	none->client = 1;
+	bpf_map_update_elem(&drwa_udp, &digest, none, BPF_NOEXIST);
 }
 
 /* Whose packet it is */
@@ -1091,7 +1121,7 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		return TC_ACT_UNSPEC;
 	}
-	f = bpf_map_lookup_elem(&drwa_flows, &key);
+	f = find_flow(&key, drwa_digest(&key));
 	if (f)
 		came(f, p.dev, p.queue, p.counts, &s);
 	else if (s.len)
@@ -1102,37 +1132,45 @@ DRWA_PROG(ingress)(struct __sk_buff *skb)
 DRWA_PROG(egress)(struct __sk_buff *skb)
 {
 	struct drwa_key key = {};
-	struct headers headers;
-	struct segment s = { .key = &key, .tcp = &headers.tcp };
+	/* Before 4.18, what a map is given comes from the stack, which has room for one of them. */
+	union {
+		struct headers headers;
+		struct drwa_flow flow;
+		struct drwa_udp datagrams;
+	} stack;
+	struct tcp *tcp = &stack.headers.tcp;
+	struct segment s = { .key = &key, .tcp = tcp };
 	struct drwa_flow *f;
 	struct place p;
+	u64 digest;
 
 	if (!find(skb, &p))
 		return TC_ACT_UNSPEC;
 	count(&p.counts->sent, beyond_headers(skb->len - p.dev->l2));
 	raise(&p.queue->sent, p.counts->sent_before + p.counts->sent);
-	if (!parse(skb, p.dev->l2, &s, &headers, true)) {
+	if (!parse(skb, p.dev->l2, &s, &stack.headers, true)) {
 		if (p.dev->aqm && p.dev->local && skb->ingress_ifindex &&
 		    s.protocol == IPPROTO_UDP)
-			let_client_be(skb, &s);
+			let_client_be(skb, &s, &stack.datagrams);
 		return TC_ACT_UNSPEC;
 	}
-	if (headers.tcp.flags & TCPHDR_SYN) {
-		if (!(headers.tcp.flags & (TCPHDR_FIN | TCPHDR_RST)))
-			open(skb, &s, p.counts);
+	if (tcp->flags & TCPHDR_SYN) {
+		if (!(tcp->flags & (TCPHDR_FIN | TCPHDR_RST)))
+			open(skb, &s, p.counts, &stack.flow);
 		return TC_ACT_UNSPEC;
 	}
-	f = bpf_map_lookup_elem(&drwa_flows, &key);
+	digest = drwa_digest(&key);
+	f = find_flow(&key, digest);
 	if (!f)
 		return TC_ACT_UNSPEC;
-	if ((headers.tcp.flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
+	if ((tcp->flags & (TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK &&
 	    (f->answered || f->passive) && !f->aside)
 		sent(skb, f, &s, p.dev, p.counts);
-	if (headers.tcp.flags & TCPHDR_FIN)
+	if (tcp->flags & TCPHDR_FIN)
 		f->fin_sent = 1;
 	/* The last ACK, or there is none to come */
-	if ((headers.tcp.flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
-		bpf_map_delete_elem(&drwa_flows, &key);
+	if ((tcp->flags & TCPHDR_RST) || (f->fin_sent && f->fin_came))
+		bpf_map_delete_elem(&drwa_flows, &digest);
 	return TC_ACT_UNSPEC;
 }
 

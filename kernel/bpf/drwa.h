@@ -40,7 +40,7 @@ enum drwa_aqm {
  * @slot:	its place in drwa_counts
  * @queue:	its queue's place in drwa_queues
  * @l2:		length of its link layer's header, bytes
- * @priority:	of the filters
+ * @priority:	of the filters; 0: the interface itself has the programs (tcx)
  * @clsact:	its qdisc was made for them
  * @local:	clients' connections, which are forwarded, are not governed
  * @aqm:	enum drwa_aqm: is UDP held to a short queue as well?
@@ -148,15 +148,53 @@ struct drwa_counts {
 	__u64	sent_before;
 };
 
-/* Addresses and ports as the interface sees them, in network byte order; IPv4 in the
- * first word
+/**
+ * struct drwa_key - addresses and ports as the interface sees them, in network byte order
+ * @remote:	IPv4 in the first word
+ * @local:	likewise
+ * @addresses:	both, two words at a time
+ * @ports:	both
  */
 struct drwa_key {
-	__u32	remote[4];
-	__u32	local[4];
-	__u16	remote_port;
-	__u16	local_port;
+	union {
+		struct {
+			__u32	remote[4];
+			__u32	local[4];
+		};
+		__u64		addresses[4];
+	};
+	union {
+		struct {
+			__u16	remote_port;
+			__u16	local_port;
+			__u32	unused;
+		};
+		__u64		ports;
+	};
 };
+
+/* An odd number without a pattern: 2^64 over the golden ratio, as in include/linux/hash.h */
+#define DRWA_DIGEST	0x9e3779b97f4a7c15ULL
+
+/* What a flow's entry is found by: the kernel hashes and compares 8 bytes in half the time that
+ * it takes for a struct drwa_key. The entry says whose it is.
+ */
+static inline __u64 drwa_digest(const struct drwa_key *key)
+{
+	__u64 digest = key->ports;
+
+	digest = digest * DRWA_DIGEST + key->addresses[0];
+	digest = digest * DRWA_DIGEST + key->addresses[1];
+	digest = digest * DRWA_DIGEST + key->addresses[2];
+	return digest * DRWA_DIGEST + key->addresses[3];
+}
+
+static inline int drwa_same(const struct drwa_key *a, const struct drwa_key *b)
+{
+	return !((a->addresses[0] ^ b->addresses[0]) | (a->addresses[1] ^ b->addresses[1]) |
+		 (a->addresses[2] ^ b->addresses[2]) | (a->addresses[3] ^ b->addresses[3]) |
+		 (a->ports ^ b->ports));
+}
 
 /* When a timestamp went up, and which */
 struct drwa_mark {
@@ -178,7 +216,8 @@ enum drwa_aside {
 #define DRWA_RST	4
 
 /**
- * struct drwa_flow - a connection
+ * struct drwa_flow - a connection, by drwa_digest()
+ * @key:	whose it is; another one of that digest is not governed
  *
  * Written where segments come, but for the first values:
  * @d:		the law's state
@@ -222,6 +261,7 @@ enum drwa_aside {
  * @marks:	of timestamps sent
  */
 struct drwa_flow {
+	struct drwa_key	key;
 	struct drwa	d;
 	__u32		next;
 	__u32		hole;
@@ -269,7 +309,8 @@ enum drwa_udp_state {
 };
 
 /**
- * struct drwa_udp - a flow of UDP that comes (drwa_aqm.h)
+ * struct drwa_udp - a flow of UDP that comes (drwa_aqm.h), by drwa_digest()
+ * @key:	whose it is; another one of that digest is left alone
  * @level:	bytes above 250 kb/s
  * @level_us:	when that was counted
  * @above_us:	when the delay will have been above the target for an interval, 0: it is not
@@ -300,6 +341,7 @@ enum drwa_udp_state {
  * @came:	something came
  */
 struct drwa_udp {
+	struct drwa_key	key;
 	__u32	level;
 	__u32	level_us;
 	__u32	above_us;

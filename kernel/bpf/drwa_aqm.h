@@ -91,6 +91,15 @@ static bool is_fresh(u32 now_us, u32 stamp_us, u32 old_us)
 	return now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US;
 }
 
+static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
+{
+	u->trial_us = now_us | 1;
+	u->trial_q_us = q_us;
+	u->least_q_us = q_us;
+	u->bytes = 0;
+	u->drops = 0;
+}
+
 /* Should a packet be dropped, with a queue of @q_us?
  *
  * A row ends when the queue is empty (RFC 8289, 5.6): so the flow's was if, after a drop was due,
@@ -118,6 +127,9 @@ static bool aqm_codel(struct drwa_udp *u, u32 now_us, u32 q_us, u32 target_us)
 		return false;
 	if (!u->dropping) {
 		u->dropping = 1;
+		u->last_q_us = 0;
+		u->trials = 0;
+		aqm_new_trial(u, now_us, q_us);
 		more = u->count - u->last_count;
 		if ((s32)more <= 1 || now_us - u->next_us >= DRWA_AQM_AGAIN * interval_us) {
 			more = 1;
@@ -204,30 +216,18 @@ static bool aqm_is_deaf(struct drwa_udp *u, u32 now_us, u32 bytes)
 	return u->windows == DRWA_AQM_WINDOWS;
 }
 
-static void aqm_new_trial(struct drwa_udp *u, u32 now_us, u32 q_us)
-{
-	u->trial_us = now_us | 1;
-	u->trial_q_us = q_us;
-	u->least_q_us = q_us;
-	u->bytes = 0;
-	u->drops = 0;
-}
-
 /* Was all dropping in vain, since the queue is none of the flow's?
  *
- * A trial lasts two queues and half a second: by then, a sender has seen its first drop.
+ * A trial lasts two queues and half a second: by then, a sender has seen its first drop. The
+ * first one begins with a row of drops.
  */
 static bool aqm_in_vain(struct drwa_udp *u, u32 now_us, u32 q_us, u32 bytes)
 {
 	u32 passed_us = now_us - u->trial_us, before_us;
 	bool stays;
 
-	if (!u->dropping || !u->trial_us) {
-		u->last_q_us = 0;
-		u->trials = 0;
-		aqm_new_trial(u, now_us, q_us);
+	if (!u->dropping || !u->trial_us)
 		return false;
-	}
 	u->bytes += bytes;
 	u->least_q_us = min(u->least_q_us, q_us);
 	if (passed_us < DRWA_SECOND_US / 2 || passed_us / 2 < u->trial_q_us)

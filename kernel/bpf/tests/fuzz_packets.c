@@ -10,7 +10,8 @@
  * away: what then comes first of a connection is the first that is known of its offers,
  * and is not changed. UDP is dropped where that was asked for alone, if no tunnel's, and of
  * a flow that has brought more than four seconds of 250 kb/s; and it is, in a queue that is
- * known, though another CPU's clock was ahead. Ends with 1, and the packet, where that is not
+ * known, though another CPU's clock was ahead. Now and then a flow's place is another one's
+ * of the same digest: it is not governed then. Ends with 1, and the packet, where that is not
  * so.
  */
 #include <arpa/inet.h>
@@ -87,6 +88,7 @@ enum { QUIC, WIREGUARD, OPENVPN, IPSEC };
 struct datagrams {
 	u32	sent;
 	u64	bytes;
+	bool	lost;	/* its place, to another flow of that digest */
 };
 
 static struct known table[KNOWN];
@@ -542,6 +544,13 @@ static size_t mangle(u8 *packet, size_t n)
 	return n;
 }
 
+static bool is_syn(const u8 *packet)
+{
+	size_t ip = get16(packet + 12) == 0x86dd ? 40 : 20;
+
+	return packet[ETHERNET + ip + 13] & SYN;
+}
+
 /* Options of every kind and length, in a header of any */
 static void mangle_options(u8 *packet, size_t n)
 {
@@ -554,7 +563,7 @@ static void mangle_options(u8 *packet, size_t n)
 		return;
 	tcp[12] = words << 4;
 	/* So many that a signature behind them is not read */
-	if (!below(4)) {
+	if (!below(is_syn(packet) ? 2 : 4)) {
 		memset(tcp + 20, 1, 40);
 		return;
 	}
@@ -630,31 +639,48 @@ static int map(struct bpf_object *object, const char *name)
 /* A target that the law might have had, of any size */
 static void force_window(int flows, const struct drwa_key *key)
 {
+	u64 digest = drwa_digest(key);
 	struct drwa_flow f;
 
-	if (bpf_map_lookup_elem(flows, key, &f))
+	if (bpf_map_lookup_elem(flows, &digest, &f))
 		return;
 	f.d.wnd = draw() >> below(32);
-	bpf_map_update_elem(flows, key, &f, BPF_EXIST);
+	bpf_map_update_elem(flows, &digest, &f, BPF_EXIST);
+}
+
+/* Another one of that digest has the entry. */
+static void force_stranger(int flows, const struct drwa_key *key)
+{
+	u64 digest = drwa_digest(key);
+	struct known *k = find(key);
+	struct drwa_flow f;
+
+	if (!k || !k->open || bpf_map_lookup_elem(flows, &digest, &f))
+		return;
+	f.key.addresses[below(4)] ^= 1ULL << below(64);
+	bpf_map_update_elem(flows, &digest, &f, BPF_EXIST);
+	k->open = 0;
 }
 
 /* What the law knows of a connection goes when something comes while it is off. */
 static bool forgot(int flows, const struct known *k)
 {
+	u64 digest = drwa_digest(&k->key);
 	struct drwa_flow f;
 
-	return !k->answered || k->aside || bpf_map_lookup_elem(flows, &k->key, &f) || !f.d.rtt_us;
+	return !k->answered || k->aside || bpf_map_lookup_elem(flows, &digest, &f) || !f.d.rtt_us;
 }
 
 /* So does what it knew before the filters were away. */
 static bool anew(int flows, struct known *k)
 {
+	u64 digest = drwa_digest(&k->key);
 	struct drwa_flow f;
 
 	if (!k->answered || k->came == attached)
 		return true;
 	k->came = attached;
-	return bpf_map_lookup_elem(flows, &k->key, &f) || !f.d.wnd ||
+	return bpf_map_lookup_elem(flows, &digest, &f) || !f.d.wnd ||
 	       (f.d.wnd >= 0xffff && f.d.wnd < 0xffff + (1u << (f.scale & 15)));
 }
 
@@ -672,7 +698,7 @@ static u32 ahead_us(void)
 	return clock_us() + below(2) * below(500000);
 }
 
-static struct drwa_key datagrams_key(const u8 *packet)
+static u64 datagrams_digest(const u8 *packet)
 {
 	bool v6 = get16(packet + 12) == 0x86dd;
 	const u8 *ip = packet + ETHERNET, *udp = ip + (v6 ? 40 : 20);
@@ -682,7 +708,7 @@ static struct drwa_key datagrams_key(const u8 *packet)
 	memcpy(key.local, ip + (v6 ? 24 : 16), v6 ? 16 : 4);
 	memcpy(&key.remote_port, udp, 2);
 	memcpy(&key.local_port, udp + 2, 2);
-	return key;
+	return drwa_digest(&key);
 }
 
 /* A queue, above the target in any case, above that beside TCP, or an outage's */
@@ -693,13 +719,13 @@ enum { NONE, LONG, BESIDE, OUTAGE };
  */
 static int force_drop(struct bpf_object *object, const u8 *packet, u64 before)
 {
-	struct drwa_key key = datagrams_key(packet);
+	u64 digest = datagrams_digest(packet);
 	int kind = LONG + below(OUTAGE);
 	u32 slot = 0, now_us = clock_us();
 	struct drwa_queue queue;
 	struct drwa_udp u;
 
-	if (bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) ||
+	if (bpf_map_lookup_elem(map(object, "drwa_udp"), &digest, &u) ||
 	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
 		return NONE;
 	u.dropping = 1;
@@ -715,56 +741,68 @@ static int force_drop(struct bpf_object *object, const u8 *packet, u64 before)
 	queue.link.heard_us = now_us;
 	queue.silent_us = kind == OUTAGE ? 200000 : 0;
 	queue.silent_end_us = ahead_us();
-	bpf_map_update_elem(map(object, "drwa_udp"), &key, &u, BPF_EXIST);
+	bpf_map_update_elem(map(object, "drwa_udp"), &digest, &u, BPF_EXIST);
 	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
 	return kind;
 }
 
-static bool is_tunnel(struct bpf_object *object, const u8 *packet)
+static void lose_place(struct bpf_object *object, const u8 *packet, struct datagrams *d)
 {
-	struct drwa_key key = datagrams_key(packet);
+	u64 digest = datagrams_digest(packet);
 	struct drwa_udp u;
 
-	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) && u.tunnel;
+	if (bpf_map_lookup_elem(map(object, "drwa_udp"), &digest, &u))
+		return;
+	u.key.ports ^= 1;
+	bpf_map_update_elem(map(object, "drwa_udp"), &digest, &u, BPF_EXIST);
+	d->lost = !d->lost;
+}
+
+static bool is_tunnel(struct bpf_object *object, const u8 *packet)
+{
+	u64 digest = datagrams_digest(packet);
+	struct drwa_udp u;
+
+	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &digest, &u) && u.tunnel;
 }
 
 /* Was all there that a drop takes, and nothing between that takes time? */
 static bool was_due(struct bpf_object *object, const u8 *packet)
 {
-	struct drwa_key key = datagrams_key(packet);
+	u64 digest = datagrams_digest(packet);
 	struct drwa_queue queue;
 	struct drwa_udp u;
 	u32 slot = 0;
 
-	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &key, &u) &&
+	return !bpf_map_lookup_elem(map(object, "drwa_udp"), &digest, &u) &&
 	       !bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue) &&
 	       u.state == DRWA_UDP_JUDGED && u.level > UDP_FREE && !queue.silent_us;
 }
 
 /* A flow whose clock tells UDP's queue from a base below the law's, while UDP comes */
-static bool force_base(struct bpf_object *object, const struct drwa_key *key, u32 *owd_us)
+static bool force_base(struct bpf_object *object, u64 digest, u32 *owd_us)
 {
 	struct drwa_queue queue;
 	struct drwa_flow f;
 	u32 slot = 0;
 
-	if (bpf_map_lookup_elem(map(object, "drwa_flows"), key, &f) ||
+	if (bpf_map_lookup_elem(map(object, "drwa_flows"), &digest, &f) ||
 	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
 		return false;
 	f.owd_us = f.d.base_us - 1000;
 	f.owd_known = 1;
 	queue.udp_us = ahead_us();
-	bpf_map_update_elem(map(object, "drwa_flows"), key, &f, BPF_EXIST);
+	bpf_map_update_elem(map(object, "drwa_flows"), &digest, &f, BPF_EXIST);
 	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);
 	*owd_us = f.owd_us;
 	return true;
 }
 
-static bool base_rose(struct bpf_object *object, const struct drwa_key *key, u32 owd_us)
+static bool base_rose(struct bpf_object *object, u64 digest, u32 owd_us)
 {
 	struct drwa_flow f;
 
-	return !bpf_map_lookup_elem(map(object, "drwa_flows"), key, &f) &&
+	return !bpf_map_lookup_elem(map(object, "drwa_flows"), &digest, &f) &&
 	       (s32)(f.owd_us - owd_us) > 0;
 }
 
@@ -788,6 +826,8 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 	LIBBPF_OPTS(bpf_test_run_opts, how, .data_in = packet, .data_size_in = bytes,
 		    .data_out = after, .data_size_out = sizeof(after), .repeat = 1);
 
+	if (flow < DATAGRAMS && !below(datagrams[flow].lost ? 8 : 512))
+		lose_place(object, packet, &datagrams[flow]);
 	if (flow < DATAGRAMS && below(2))
 		queue = force_drop(object, packet, datagrams[flow].bytes - (bytes - ETHERNET));
 	if (bpf_prog_test_run_opts(fd, &how)) {
@@ -803,7 +843,7 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 		fail("taken for a tunnel", n, packet, after, bytes);
 	if (how.retval == 0xffffffff) {
 		if (asked && (queue == LONG || queue == BESIDE) && flow % 4 == QUIC &&
-		    was_due(object, packet))
+		    !datagrams[flow].lost && was_due(object, packet))
 			fail("let through, with a queue", n, packet, after, bytes);
 		return;
 	}
@@ -811,6 +851,8 @@ static void run_other(struct bpf_object *object, int fd, u64 n, u8 *packet,
 		fail("not let through", n, packet, after, bytes);
 	if (flow % 4 != QUIC && dev->aqm != DRWA_AQM_TUNNELS)
 		fail("a tunnel's packet was dropped", n, packet, after, bytes);
+	if (datagrams[flow].lost)
+		fail("dropped for another flow", n, packet, after, bytes);
 	if (datagrams[flow].bytes <= UDP_FREE)
 		fail("a call's packet was dropped", n, packet, after, bytes);
 	if (queue == OUTAGE)
@@ -931,16 +973,19 @@ int main(int argc, char **argv)
 			bpf_map_update_elem(counts, &slot, &none, BPF_ANY);
 			attached++;
 		}
-		if (!below(16))
+		/* Those of a SYN decide for the connection. */
+		if (!below(is_syn(packet) ? 4 : 16))
 			mangle_options(packet, bytes);
 		else if (!below(8))
 			bytes = mangle(packet, bytes);
 		if (!below(4) && read_packet(&s, packet, bytes, way))
 			force_window(flows, &s.key);
+		if (!below(1024) && read_packet(&s, packet, bytes, way))
+			force_stranger(flows, &s.key);
 		forced = way == IN && !below(4) && read_packet(&s, packet, bytes, way) &&
-			 force_base(object, &s.key, &owd_us);
+			 force_base(object, drwa_digest(&s.key), &owd_us);
 		run(fds[way], flows, n, way, packet, bytes, dev.lambda);
-		if (forced && base_rose(object, &s.key, owd_us))
+		if (forced && base_rose(object, drwa_digest(&s.key), owd_us))
 			fail("the base of UDP's queue rose while UDP came", n, packet, packet,
 			     bytes);
 	}

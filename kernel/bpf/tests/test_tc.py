@@ -213,8 +213,9 @@ def test_what_a_packet_costs_is_told(built: Path) -> None:
     """All kinds of packets, by the program that the design page names."""
     program = packets_program(built, "time_packets")
     told = subprocess.check_output([str(program), str(built / "drwa.bpf.o")], text=True)
-    kinds = re.findall(r"(\w+ \w+) \d+", told)
-    assert kinds == ["data in", "ACK out", "ACK in", "data out", "UDP in"]
+    kinds = re.findall(r"(\w+ ?\w+) \d+", told)
+    assert kinds[:6] == ["data in", "ACK out", "ACK in", "data out", "UDP in", "held in"]
+    assert kinds[6:] == ["interface", "array", "headers", "flow", "clock"]
 
 
 def fuzzed(fuzz: Path, program: Path) -> subprocess.CompletedProcess[str]:
@@ -281,6 +282,8 @@ BROKEN = {
         "now_us - stamp_us + DRWA_SECOND_US < old_us + DRWA_SECOND_US",
         "now_us - stamp_us < old_us",
     ),
+    "another flow's place": ("f && drwa_same(&f->key, key) ? f : NULL", "f"),
+    "another datagrams' place": ("!u || !drwa_same(&u->key, s->key)", "!u"),
     "RST": ("(TCPHDR_ACK | TCPHDR_RST)) == TCPHDR_ACK", "TCPHDR_ACK) == TCPHDR_ACK"),
 }
 
@@ -290,9 +293,10 @@ BROKEN = {
 @pytest.mark.parametrize("what", BROKEN)
 def test_packets_notice(what: str, fuzz: Path, tmp_path: Path) -> None:
     right, wrong = BROKEN[what]
-    source = (BPF / "drwa.bpf.c").read_text()
-    assert right in source
-    (tmp_path / "drwa.bpf.c").write_text(source.replace(right, wrong))
+    sources = {name: (BPF / name).read_text() for name in ("drwa.bpf.c", "drwa_aqm.h")}
+    assert sum(right in source for source in sources.values()) == 1
+    for name, source in sources.items():
+        (tmp_path / name).write_text(source.replace(right, wrong))
     makefile = (
         (BPF / "Makefile")
         .read_text()

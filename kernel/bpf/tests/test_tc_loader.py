@@ -2,6 +2,7 @@
 """The loader of the tc programs, on the kernel that runs: each test in name spaces of its own."""
 
 import json
+import os
 import re
 import struct
 import subprocess
@@ -22,6 +23,20 @@ mount -t bpf bpf /sys/fs/bpf
 bpf() { "$OUT/drwa-bpf" --object "$OUT/drwa.bpf.o" "$@"; }
 wwan() { ip link add "$1" type veth peer name "p$1" && ip link set "$1" up; }
 filters() { for at in ingress egress; do tc filter show dev "$1" $at; done | grep -c drwa_ || :; }
+tcx() { # how many programs an interface's own lists have, of Linux 6.6
+    python3 -c "
+import ctypes, os, socket, struct, sys
+BPF, QUERY, INGRESS, EGRESS = {'x86_64': 321, 'aarch64': 280}[os.uname().machine], 16, 46, 47
+count = 0
+for hook in INGRESS, EGRESS:
+    attributes = struct.pack('6IQQ', socket.if_nametoindex(sys.argv[1]), hook, *[0] * 6)
+    attributes = ctypes.create_string_buffer(attributes.ljust(128, bytes(1)), 128)
+    if not ctypes.CDLL(None).syscall(BPF, QUERY, attributes, 128):
+        count += struct.unpack_from('I', attributes, 24)[0]
+print(count)
+" "$1"
+}
+programs() { echo $(($(filters "$1") + $(tcx "$1"))); }
 qdisc() { tc qdisc show dev "$1" | grep -c clsact || :; }
 waits() { # until what is so
     for _ in $(seq 100); do
@@ -32,6 +47,11 @@ waits() { # until what is so
     return 1
 }
 """
+
+
+# To an interface's own lists, which Linux has since 6.6, and as filters
+WAYS = ["", "--priority 1"]
+HAS_TCX = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 6)
 
 
 # What a map holds: the value of each entry, in hexadecimal
@@ -60,7 +80,7 @@ while not bpf(NEXT_KEY, there, last, ctypes.addressof(key)):
 " "$@"
 }
 # Of connections, with those that status does not tell
-entries() { dump drwa_flows 36 | wc -l; }
+entries() { dump drwa_flows 8 | wc -l; }
 """
 
 
@@ -96,17 +116,18 @@ def said(built: Path, script: str, seconds: int = 120) -> str:
     return done.stdout
 
 
-def test_comes_and_goes(built: Path) -> None:
-    script = """\
+@pytest.mark.parametrize("way", WAYS)
+def test_comes_and_goes(built: Path, way: str) -> None:
+    script = f"""\
 wwan wwan0
-bpf attach --interface wwan0
-echo $(filters wwan0) $(qdisc wwan0)
+bpf attach --interface wwan0 {way}
+echo $(programs wwan0) $(qdisc wwan0)
 bpf status --json
 bpf detach
-echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+echo $(programs wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
 """
     before, status, after = said(built, script).splitlines()
-    assert (before, after) == ("2 1", "0 0 0")
+    assert (before, after) == ("2 0" if HAS_TCX and not way else "2 1", "0 0 0")
     found = json.loads(status)
     (dev,) = found["interfaces"]
     assert (dev["interface"], dev["lambda"], dev["attached"]) == ("wwan0", 1.25, True)
@@ -118,7 +139,7 @@ def test_detaches_one(built: Path) -> None:
     script = """\
 for i in 0 1 2; do wwan wwan$i; bpf attach --interface wwan$i; done
 bpf detach --interface wwan1
-for i in 0 1 2; do echo $(filters wwan$i); done
+for i in 0 1 2; do echo $(programs wwan$i); done
 bpf status --interface wwan1 || echo $?
 bpf status --interface wwan2 | grep -c ^wwan
 """
@@ -131,11 +152,11 @@ def test_takes_away_what_is_gone(built: Path) -> None:
 wwan wwan0
 "$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" >/dev/null &
 watch=$!
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 kill $watch
 wait $watch
 bpf detach
-echo $? $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+echo $? $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
 """
     assert said(built, script) == "0 0 0\n"
 
@@ -208,7 +229,7 @@ def test_anothers_qdisc_stays(built: Path) -> None:
     script = """\
 wwan wwan0
 tc qdisc add dev wwan0 clsact
-bpf attach --interface wwan0
+bpf attach --interface wwan0 --priority 1
 bpf detach
 echo $(qdisc wwan0)
 """
@@ -218,10 +239,10 @@ echo $(qdisc wwan0)
 def test_ones_own_qdisc_stays_for_others(built: Path) -> None:
     script = """\
 wwan wwan0
-bpf attach --interface wwan0
+bpf attach --interface wwan0 --priority 1
 tc filter add dev wwan0 egress prio 9 protocol ip u32 match ip protocol 17 0xff flowid 1:1
 bpf detach
-echo $(filters wwan0) $(qdisc wwan0) $(tc filter show dev wwan0 egress | grep -c u32)
+echo $(programs wwan0) $(qdisc wwan0) $(tc filter show dev wwan0 egress | grep -c u32)
 """
     assert said(built, script).startswith("0 1 ")
 
@@ -232,26 +253,68 @@ def test_a_priority_that_is_taken(built: Path) -> None:
 wwan wwan0
 tc qdisc add dev wwan0 clsact
 tc filter add dev wwan0 egress prio 1 protocol ip u32 match ip protocol 17 0xff flowid 1:1
-bpf attach --interface wwan0 2>&1 && exit 1 || echo $?
-echo $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+bpf attach --interface wwan0 --priority 1 2>&1 && exit 1 || echo $?
+echo $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
 bpf attach --interface wwan0 --priority 2
-echo $(filters wwan0)
+echo $(programs wwan0)
 """
     why, code, left, then = said(built, script).splitlines()
     assert "give another --priority" in why
     assert (code, left, then) == ("1", "0 0", "2")
 
 
+# A program that lets all pass, in an interface's list
+ANOTHER = """\
+another() {
+    python3 -c "
+import ctypes, os, socket, struct, sys
+BPF = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+LOAD, ATTACH, SCHED_CLS, INGRESS = 5, 8, 3, 46
+def bpf(command, *words):
+    attributes = ctypes.create_string_buffer(b''.join(words), 128)
+    return ctypes.CDLL(None).syscall(BPF, command, attributes, 128)
+code = ctypes.create_string_buffer(struct.pack('BBhiBBhi', 0xb7, 0, 0, -1, 0x95, 0, 0, 0))
+words = struct.pack('IIQQ', SCHED_CLS, 2, *map(ctypes.addressof, (code, code)))
+program = bpf(LOAD, words)
+index = socket.if_nametoindex(sys.argv[1])
+assert not bpf(ATTACH, struct.pack('4I', index, program, INGRESS, 0))
+" "$1"
+}
+"""
+
+
+@pytest.mark.skipif(not HAS_TCX, reason="Linux has such lists since 6.6")
+def test_from_filters_to_the_list_and_back(built: Path) -> None:
+    """Another's program stays in the list, and what an attach left there goes with the next."""
+    script = f"""\
+{ANOTHER}
+wwan wwan0
+another wwan0
+for way in "--priority 1" "" "" "--priority 3"; do
+    bpf attach --interface wwan0 $way
+    echo $(tcx wwan0) $(filters wwan0) $(qdisc wwan0)
+done
+bpf attach --interface wwan0
+rm -r /sys/fs/bpf/drwa
+bpf attach --interface wwan0
+bpf status | grep -c again || echo $(tcx wwan0)
+bpf detach
+echo $(tcx wwan0)
+"""
+    expected = ["1 2 1", "3 0 0", "3 0 0", "1 2 1", "0", "3", "1"]
+    assert said(built, script).splitlines() == expected
+
+
 def test_attaches_again(built: Path) -> None:
     """To an interface whose qdisc somebody took away."""
     script = """\
 wwan wwan0
-bpf attach --interface wwan0
+bpf attach --interface wwan0 --priority 1
 tc qdisc del dev wwan0 clsact
 bpf status | grep wwan0
-bpf attach --interface wwan0
-bpf attach --interface wwan0 --lambda 3
-echo $(filters wwan0)
+bpf attach --interface wwan0 --priority 1
+bpf attach --interface wwan0 --priority 1 --lambda 3
+echo $(programs wwan0)
 bpf status | grep wwan0
 """
     lost, count, there = said(built, script).splitlines()
@@ -265,7 +328,7 @@ def test_kinds_of_links(built: Path) -> None:
     script = """\
 ip tuntap add wwan0 mode tun
 bpf attach --interface wwan0
-echo $(filters wwan0)
+echo $(programs wwan0)
 ip link add can0 type vcan 2>/dev/null || { echo 77; exit 0; }
 bpf attach --interface can0 2>/dev/null || echo $?
 """
@@ -281,7 +344,7 @@ def test_the_series_governs(built: Path, tmp_path: Path) -> None:
 wwan wwan0
 mount --bind {tmp_path} /proc/sys/net/ipv4/conf
 bpf attach --interface wwan0 2>&1 || echo $?
-echo $(filters wwan0)
+echo $(programs wwan0)
 echo 0 >{knob}/tcp_drwa_lambda
 bpf attach --interface wwan0
 bpf set --interface wwan0 --lambda 2
@@ -331,7 +394,7 @@ def test_many_interfaces(built: Path) -> None:
 for n in $(seq 40); do wwan many$n; bpf attach --interface many$n --lambda 1; done
 bpf status | grep -c ^many
 bpf detach
-for n in $(seq 40); do filters many$n; done | sort -u
+for n in $(seq 40); do programs many$n; done | sort -u
 ls /sys/fs/bpf | grep -c drwa || :
 """
     assert said(built, script).splitlines() == ["40", "0", "0"]
@@ -388,9 +451,9 @@ for ms in 1 2 4 8 16 32 64 128; do
         timeout -s $signal 0.$(printf %03d $ms) "$OUT/drwa-bpf" attach --interface wwan0 \
             --object "$OUT/drwa.bpf.o" || :
         bpf attach --interface wwan0 --lambda 2
-        test $(filters wwan0) = 2
+        test $(programs wwan0) = 2
         bpf detach
-        echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+        echo $(programs wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
     done
 done
 """
@@ -421,10 +484,12 @@ FOLLOWED(bpf_object__pin_maps, (void *object, const char *path), (object, path))
 FOLLOWED(bpf_object__pin_programs, (void *object, const char *path), (object, path))
 FOLLOWED(bpf_tc_hook_create, (void *hook), (hook))
 FOLLOWED(bpf_tc_attach, (const void *hook, void *options), (hook, options))
+FOLLOWED(bpf_prog_attach, (int fd, int to, int how, unsigned flags), (fd, to, how, flags))
 """
 
 
-def test_a_signal_at_any_step(built: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_signal_at_any_step(built: Path, tmp_path: Path, way: str) -> None:
     """It ends an attach whose programs are not pinned yet, without a trace; a later one is done."""
     library = tmp_path / "signals.so"
     subprocess.run(
@@ -437,9 +502,9 @@ def test_a_signal_at_any_step(built: Path, tmp_path: Path) -> None:
 wwan wwan0
 for signal in 1 2 15; do
     for after in 1 2 3 4 5 6; do
-        SIGNAL=$signal SIGNAL_AFTER=$after LD_PRELOAD={library} \
-            "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o" && code=0 || code=$?
-        echo $code $(filters wwan0) $(ls /sys/fs/bpf | grep drwa)
+        SIGNAL=$signal SIGNAL_AFTER=$after LD_PRELOAD={library} "$OUT/drwa-bpf" attach \
+            --interface wwan0 {way} --object "$OUT/drwa.bpf.o" && code=0 || code=$?
+        echo $code $(programs wwan0) $(ls /sys/fs/bpf | grep drwa)
         [ $code != 0 ] || bpf detach
     done
 done
@@ -453,29 +518,30 @@ done
 def test_watch(built: Path) -> None:
     """A modem that appears, is renamed, is replugged, or loses its filters."""
     script = """\
-"$OUT/drwa-bpf" watch --interface 'ww*' --lambda 1.5 --object "$OUT/drwa.bpf.o" >watch.log &
+"$OUT/drwa-bpf" watch --interface 'ww*' --lambda 1.5 --priority 1 \
+    --object "$OUT/drwa.bpf.o" >watch.log &
 watch=$!
 wwan wwan0
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 bpf status | grep -c '^wwan0 *1.50'
 wwan eth7
 ip link set wwan0 down
 ip link set wwan0 name wwp0s1
 ip link set wwp0s1 up
 sleep 0.3
-echo $(filters wwp0s1) $(filters eth7)
+echo $(programs wwp0s1) $(programs eth7)
 ip link set wwp0s1 name modem
-waits '[ $(filters modem) = 0 ]'
+waits '[ $(programs modem) = 0 ]'
 ip link set modem name wwan1
-waits '[ $(filters wwan1) = 2 ]'
+waits '[ $(programs wwan1) = 2 ]'
 ip link del wwan1
 wwan wwan0
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 tc qdisc del dev wwan0 clsact
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 kill $watch
 wait $watch && echo $?
-echo $(filters wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+echo $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
 cat watch.log
 """
     # In a folder of its own
@@ -539,7 +605,7 @@ ip addr add fd77::2/64 dev wwan0 nodad
 ip -n server addr add fd77::1/64 dev srv0 nodad
 setpriv --no-new-privs --bounding-set={bounds} \
     "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe {probe} -o "$OUT/drwa.bpf.o" >/dev/null &
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 echoes() {{ ip netns exec server nstat -asz {counter} | awk '/Echos/ {{ print $2 }}'; }}
 sleep 0.6
 echoes
@@ -566,7 +632,7 @@ def test_echoes_that_may_not_be_sent(built: Path) -> None:
 {SERVER}
 setpriv --bounding-set=-net_raw "$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe 10.77.0.1 \
     -o "$OUT/drwa.bpf.o" >/dev/null &
-waits '[ $(filters wwan0) = 2 ]'
+waits '[ $(programs wwan0) = 2 ]'
 {STREAM}
 bpf detach
 """
@@ -640,7 +706,7 @@ for _ in range(thousands):
 }}
 for i in 0 1 2; do link $i; done
 # Each goes on from its first packet.
-for i in 0 1; do bpf attach --interface wwan$i --queue 7; come 1 $i >/dev/null; done
+for i in 0 1; do bpf attach --interface wwan$i --queue 7 --priority 1; come 1 $i >/dev/null; done
 come 2000 0
 come 1000 1
 ip link del wwan0
@@ -654,7 +720,7 @@ bpf set --interface wwan2 --queue 7
 come 1000 2
 tc qdisc del dev wwan1 clsact
 come 2000 0
-bpf attach --interface wwan1 --queue 7
+bpf attach --interface wwan1 --queue 7 --priority 1
 come 1000 1
 bpf status --json
 """
@@ -901,7 +967,7 @@ OFFERS = """\
 import os, socket, struct
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
 s.bind(('srv0', 0))
-s.settimeout(1)
+s.settimeout(10)
 scale = back = widest = last = 0
 edge = None
 while not os.path.exists('done') or last > 99999:
@@ -936,7 +1002,7 @@ ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latenc
 ip netns exec server python3 offers >offered &
 sniffer=$!
 serve all
-bpf attach --interface wwan0
+bpf attach --interface wwan0 --priority 1
 python3 -c "
 import socket
 c = socket.create_connection(('10.77.0.1', 5001))
@@ -948,7 +1014,7 @@ sleep 1
 rm -f wide
 tc qdisc del dev wwan0 clsact
 waits '[ -e wide ]'
-bpf attach --interface wwan0
+bpf attach --interface wwan0 --priority 1
 governed
 sleep 2
 touch done
@@ -984,7 +1050,7 @@ done
 touch /run/netns/done
 wait $reader
 rm /run/netns/done
-echo $(filters wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+echo $(programs wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
 bad_sums
 """
     begun = time.monotonic()

@@ -4,8 +4,10 @@
  * time_packets OBJECT...
  *
  * Of each object, ns for a packet of each kind on a connection that is governed, beyond
- * those of a program that does nothing. The least of many runs, which a busy machine does
- * not change; windows are not lowered, and of what is sent no timestamp is new.
+ * those of a program that does nothing; and of a program that does one thing alone, which
+ * nearly every packet needs. The least of many runs, which a busy machine does not change;
+ * windows are not lowered, and of what is sent no timestamp is new. Where the clock counts
+ * instructions (lab cost), that is their number.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -16,7 +18,10 @@
 
 #define PAYLOAD		1400
 #define REPEAT		2000
-#define TIMES		200
+#define TIMES		50
+
+#define LOCAL		0x0a000001
+#define REMOTE		0xc0000201
 
 enum { SYN = 2, ACK = 16, TCP = 6, UDP = 17 };
 
@@ -38,8 +43,8 @@ static struct packet make(bool out, u8 protocol, u8 flags, u32 seq, u32 ack, u32
 	put16(ip + 2, bytes);
 	ip[8] = 64;
 	ip[9] = protocol;
-	put32(ip + 12, out ? 0x0a000001 : 0xc0000201);
-	put32(ip + 16, out ? 0xc0000201 : 0x0a000001);
+	put32(ip + 12, out ? LOCAL : REMOTE);
+	put32(ip + 16, out ? REMOTE : LOCAL);
 	put16(tcp, out ? 40000 : 443);
 	put16(tcp + 2, out ? 443 : 40000);
 	put32(tcp + 4, seq);
@@ -77,41 +82,104 @@ static u32 least(int fd, struct packet p)
 	return found;
 }
 
+/* Instructions, of which one of a 64 bit constant takes two places */
+#define MOVE(to, value)						\
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (to), .imm = (value) }
+#define STACK(to, at)						\
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (to), .src_reg = BPF_REG_10 },	\
+	{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (to), .imm = -(at) }
+#define LONG(to, kind, value)					\
+	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = (to), .src_reg = (kind),		\
+	  .imm = (u32)(value) }, { .imm = (u64)(value) >> 32 }
+#define STORE(size, from, at)					\
+	{ .code = BPF_STX | BPF_MEM | (size), .dst_reg = BPF_REG_10, .src_reg = (from),		\
+	  .off = -(at) }
+#define CALL(helper)	{ .code = BPF_JMP | BPF_CALL, .imm = (helper) }
+#define END		{ .code = BPF_JMP | BPF_EXIT }
+#define LOOK_UP(map, size, key)					\
+	LONG(BPF_REG_1, 0, key), STORE(size, BPF_REG_1, 8), LONG(BPF_REG_1, BPF_PSEUDO_MAP_FD, map), \
+	STACK(BPF_REG_2, 8), CALL(BPF_FUNC_map_lookup_elem), MOVE(BPF_REG_0, -1), END
+#define CODE_MAX	16
+
+/* What drwa.bpf.c reads at once of IPv4's and TCP's headers */
+#define HEADERS		52
+
+static int make_program(const struct bpf_insn *code)
+{
+	size_t n = 0;
+
+	while (code[n++].code != (BPF_JMP | BPF_EXIT))
+		;
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", code, n, NULL);
+}
+
 static int nothing(void)
 {
-	const struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = -1 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
+	const struct bpf_insn code[] = { MOVE(BPF_REG_0, -1), END };
 
-	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, NULL, "GPL", code, 2, NULL);
+	return make_program(code);
+}
+
+/* @key: of the connection that is governed */
+static void time_parts(struct bpf_object *object, const struct drwa_key *key, struct packet p,
+		       u32 none)
+{
+	int devs = bpf_object__find_map_fd_by_name(object, "drwa_devs");
+	int counts = bpf_object__find_map_fd_by_name(object, "drwa_counts");
+	int flows = bpf_object__find_map_fd_by_name(object, "drwa_flows");
+	const struct {
+		const char	*what;
+		struct bpf_insn	code[CODE_MAX];
+	} parts[] = {
+		{ "interface", { LOOK_UP(devs, BPF_W, LOOPBACK) } },
+		{ "array", { LOOK_UP(counts, BPF_W, 0) } },
+		{ "headers", { MOVE(BPF_REG_2, ETHERNET), STACK(BPF_REG_3, HEADERS + 4),
+			       MOVE(BPF_REG_4, HEADERS), CALL(BPF_FUNC_skb_load_bytes),
+			       MOVE(BPF_REG_0, -1), END } },
+		{ "flow", { LOOK_UP(flows, BPF_DW, drwa_digest(key)) } },
+		{ "clock", { CALL(BPF_FUNC_ktime_get_ns), MOVE(BPF_REG_0, -1), END } },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		printf("%s %s %u", i ? "," : "parts:", parts[i].what,
+		       least(make_program(parts[i].code), p) - none);
+	putchar('\n');
 }
 
 static int time_object(const char *path)
 {
-	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
+	const struct drwa_key key = {
+		.remote = { htonl(REMOTE) }, .remote_port = htons(443),
+		.local = { htonl(LOCAL) }, .local_port = htons(40000),
+	};
+	struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
 	struct packet syn = make(true, TCP, SYN, 1000, 0, 0);
 	struct packet answer = make(false, TCP, SYN | ACK, 5000, 1001, 0);
 	struct packet ack = make(true, TCP, ACK, 1001, 5001, 0);
 	struct bpf_object *object = load(path);
 	u32 loopback = LOOPBACK, none;
-	int in, out;
+	int in, out, devs;
 
 	if (!object)
 		return 2;
 	in = program(object, "drwa_ingress");
 	out = program(object, "drwa_egress");
-	bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_devs"), &loopback, &dev,
-			    BPF_ANY);
+	devs = bpf_object__find_map_fd_by_name(object, "drwa_devs");
+	bpf_map_update_elem(devs, &loopback, &dev, BPF_ANY);
 	run(out, &syn, 1);
 	run(in, &answer, 1);
 	run(out, &ack, 1);
 	none = least(nothing(), ack);
-	printf("%s: data in %u, ACK out %u, ACK in %u, data out %u, UDP in %u\n", path,
+	printf("%s: data in %u, ACK out %u, ACK in %u, data out %u, UDP in %u", path,
 	       least(in, make(false, TCP, ACK, 5001, 1001, PAYLOAD)) - none, least(out, ack) - none,
 	       least(in, make(false, TCP, ACK, 5001 + PAYLOAD, 1001, 0)) - none,
 	       least(out, make(true, TCP, ACK, 1001, 5001, PAYLOAD)) - none,
 	       least(in, make(false, UDP, 0, 0, 0, PAYLOAD)) - none);
+	dev.aqm = DRWA_AQM_ON;
+	bpf_map_update_elem(devs, &loopback, &dev, BPF_ANY);
+	printf(", held in %u\n", least(in, make(false, UDP, 0, 0, 0, PAYLOAD)) - none);
+	time_parts(object, &key, ack, none);
 	bpf_object__close(object);
 	return 0;
 }

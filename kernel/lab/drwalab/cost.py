@@ -27,11 +27,29 @@ STATES = {
     "series": "the series, λ = 1.25",
     "pair_off": "the pair at the interface, λ = 0",
     "pair": "the pair at the interface, λ = 1.25",
+    "pair_filters": "the same as filters",
+    "filters": "filters that do nothing",
 }
 UDP_STATES = {
     "nothing": "neither",
     "pair": "the pair at the interface, λ = 1.25",
     "aqm": "the same with `--aqm on`",
+    "pair_filters": "the pair as filters, λ = 1.25",
+    "filters": "filters that do nothing",
+}
+# What time_packets names
+PROGRAM_PARTS = {
+    "data in": "data that comes",
+    "ACK out": "its ACK, which goes",
+    "data out": "data that goes",
+    "ACK in": "its ACK, which comes",
+    "UDP in": "a datagram that comes",
+    "held in": "the same with `--aqm on`",
+    "interface": "finding the interface's entry, by its index",
+    "array": "… a queue, or the counters, in an array",
+    "flow": "… a connection's entry, by a digest of 8 bytes",
+    "headers": "reading the headers of IP and TCP",
+    "clock": "reading the clock",
 }
 # What stands before the modem, and the Mb/s of the way up, of which the stream would have 20
 UPLINKS = {
@@ -41,6 +59,7 @@ UPLINKS = {
 }
 UPLINK_MBIT = (25, 16)
 _MEASURED = re.compile(r"^# cost (\w+) (\w+) (\d+) (\d+)$", re.MULTILINE)
+_PACKETS = re.compile(r"^# packets [^:\n]*: (.*)$", re.MULTILINE)
 _PROGRAMS = re.compile(r"^# programs (\[.*\])$", re.MULTILINE)
 _STATUS = """\
 ip link add wwan0 type dummy
@@ -76,6 +95,19 @@ def measured(console: str) -> Streams:
     missing = [" ".join(one) for one in wanted if one not in found]
     if missing:
         raise guest.GuestError(f"the machine measured no {', '.join(missing)}:\n{console[-2000:]}")
+    return found
+
+
+def parts(console: str) -> dict[str, int]:
+    """Instructions of a program's run and of what is in it, as time_packets named them."""
+    found = {
+        name: int(count)
+        for line in _PACKETS.findall(console)
+        for name, _, count in (one.rpartition(" ") for one in line.split(", "))
+    }
+    missing = PROGRAM_PARTS.keys() - found.keys()
+    if missing:
+        raise guest.GuestError(f"the machine told nothing of {missing}:\n{console[-2000:]}")
     return found
 
 
@@ -119,6 +151,13 @@ def _udp_table(found: Streams) -> str:
         more = "–" if state == "nothing" else f"{each - none:+,.0f}"
         rows.append(f"| {title} | {each:,.0f} | {more} |")
     return "\n".join(rows)
+
+
+def _parts_table(found: dict[str, int]) -> str:
+    rows = ["| a run of the programs for, and in it | instructions |", "| --- | --: |"]
+    return "\n".join(
+        rows + [f"| {title} | {found[part]:,} |" for part, title in PROGRAM_PARTS.items()]
+    )
 
 
 def _uplink_table(found: Streams) -> str:
@@ -167,6 +206,7 @@ def cost(
         found = measured(said)
         jited = {each["program"]: each["jited_bytes"] for each in _programs(said)}
         tables = [_segments_table(found), _udp_table(found), _uplink_table(found)]
+        tables.append(_parts_table(parts(said)))
         if lines:
             tables.append(_verifier_table(lines, jited))
         print("\n\n".join(tables))
@@ -196,9 +236,14 @@ fq_codel alone all waits in the modem; tbf holds it before, as the gate does, an
 
 {tables[2]}
 
+A run of the programs by itself, without the hook that calls them, on a connection that is governed,
+with no round at its end, no new timestamp and no window to lower:
+
+{tables[3]}
+
 Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
 
-{tables[3] if len(tables) > 3 else "No kernel of flavour bpf was built."}
+{tables[4] if len(tables) > 4 else "No kernel of flavour bpf was built."}
 
 Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
 """

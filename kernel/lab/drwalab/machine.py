@@ -49,6 +49,10 @@ SELFTESTS = "tools/testing/selftests/net"
 STALL_S = 300.0
 POLL_S = 0.2
 LOG_LINES = 15
+# qemu before 8.1 may run the breakpoint by which the kernel patches a jump after it is gone
+# ("accel/tcg: Always lock pages before translation"): none of the kernel's mistakes.
+EMULATORS = re.compile(r"\bint3: 0000 \[#1\]")
+BOOTS = 3
 # Lines of the console that are no kernel's
 TOLD = ("machine: ", "ok ", "not ok ", "# ")
 
@@ -173,6 +177,7 @@ def _tests(machine: Machine, cross: str, libbpf: Path, seconds: int, into: Path)
             _run(
                 [
                     *("make", f"--directory={BPF_DIR}", f"OUT={target}", f"CC={cross}gcc"),
+                    "time_packets" if test == "cost" else "all",
                     # libbpf's own libraries are in the machine alone.
                     f"LIBBPF={libbpf} -Wl,--allow-shlib-undefined",
                 ]
@@ -231,9 +236,13 @@ def _run_kernel(
             own = "module" in machine.tests and module.stem == "drwa"
             shutil.copy(module, root / ("tests/module" if own else "modules"))
         initrd.write(_packed(root))
-    with guest.leased_cpu(threading.Event()) as cpu:
-        _boot(machine, kernel, cpu, folder, progress)
-    console = (folder / "console").read_text(errors="replace")
+    for _ in range(BOOTS):
+        with guest.leased_cpu(threading.Event()) as cpu:
+            _boot(machine, kernel, cpu, folder, progress)
+        console = (folder / "console").read_text(errors="replace")
+        if not EMULATORS.search(console):
+            break
+        progress("the emulator took a breakpoint that was gone: once more")
     judge(title, console, f"(log: {folder / 'console'})")
     shutil.rmtree(folder)
     return console

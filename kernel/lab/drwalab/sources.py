@@ -182,12 +182,12 @@ def get_image(line: Line, modules: Sequence[str], log: Log) -> Path:
         with tempfile.TemporaryDirectory(dir=home.parent, prefix="new-") as name:
             folder = Path(name)
             log(f"downloading {line.image}")
-            package = _download_image(line, folder)
-            log(f"unpacking {package.name}")
-            _run(["dpkg-deb", "--extract", str(package), str(folder / "root")])
+            for package in _download_image(line, folder):
+                log(f"unpacking {package.name}")
+                _run(["dpkg-deb", "--extract", str(package), str(folder / "root")])
             new = folder / "image"
             new.mkdir()
-            shutil.copy(next((folder / "root" / "boot").glob("vmlinuz-*")), new / "vmlinuz")
+            shutil.copy(next((folder / "root").rglob("vmlinuz*")), new / "vmlinuz")
             for module in modules:
                 (found,) = (folder / "root").rglob(f"{module}.ko*")
                 packed = found.read_bytes()
@@ -197,21 +197,26 @@ def get_image(line: Line, modules: Sequence[str], log: Log) -> Path:
     return home
 
 
-def _download_image(line: Line, into: Path) -> Path:
+def _download_image(line: Line, into: Path) -> list[Path]:
+    """The kernel's package, or since Debian 13 those of its image and of its modules."""
     with tempfile.TemporaryDirectory() as name:
         apt = Path(name)
         options, complaints = _private_apt(apt, line.suite, "amd64")
+        # The kernel of this suite, though another one has a newer or a preferred one
+        options.append(f"--option=APT::Default-Release={line.suite}")
         try:
             said = _run(["apt-cache", *options, "depends", "--important", line.image])
             found = re.search(r"Depends: (linux-image-\S+)", said)
             if not found:
                 raise SourceError(f"{line.image} depends on no kernel:\n{said}")
-            _run(["apt-get", *options, "--quiet", "download", found[1]], cwd=into)
+            said = _run(["apt-cache", *options, "depends", "--important", found[1]])
+            parts = re.findall(r"Depends: (linux-(?:binary|modules)-\S+)", said)
+            _run(["apt-get", *options, "--quiet", "download", found[1], *parts], cwd=into)
         except SourceError as error:
             raise SourceError(
                 f"cannot download {line.image} from {line.suite}:\n{complaints}{error}"
             ) from error
-    return next(into.glob("*.deb"))
+    return sorted(into.glob("*.deb"))
 
 
 def download_packages(names: Sequence[str], architecture: str, into: Path) -> list[Path]:

@@ -2,8 +2,11 @@
 """What makes the run of an emulated machine a failure; make test-arch runs them."""
 
 import shutil
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import Lab
 from drwalab import kernels, machine
@@ -99,3 +102,30 @@ def test_a_program_that_is_not_there_is_told_before_anything_is_compiled(
     done = lab("cost")
     assert done.code == 2
     assert f"{missing} is not installed: make test-arch installs it" in done.err
+
+
+@pytest.mark.parametrize(("breakpoints", "boots"), [(0, 1), (1, 2), (9, machine.BOOTS)])
+def test_the_emulators_own_mistake_is_none_of_the_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breakpoints: int, boots: int
+) -> None:
+    (tmp_path / "root.cpio.gz").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(machine, "_root", lambda *_: tmp_path)
+    monkeypatch.setattr(machine, "_tests", lambda *to: to[-1].mkdir())
+    monkeypatch.setattr(machine, "_packed", lambda _: b"")
+    console = Console(stderr=True)
+    booted = 0
+
+    def boot(_machine: object, _kernel: object, _cpu: int, folder: Path, _log: object) -> None:
+        nonlocal booted
+        booted += 1
+        oops = "[  296.0] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n[  296.0] Call Trace:\n"
+        (folder / "console").write_text(
+            HEAD + (oops if booted <= breakpoints else "ok 2 storm\n" + END)
+        )
+
+    monkeypatch.setattr(machine, "_boot", boot)
+    with nullcontext() if breakpoints < machine.BOOTS else pytest.raises(GuestError):
+        kernel, progress = tmp_path / "vmlinuz", kernels.Progress(console, console.status(""))
+        machine._run_kernel("6.12 debian", machine.MACHINES["debian"], kernel, "", 1, progress)
+    assert booted == boots

@@ -26,9 +26,9 @@ def test_table() -> None:
     found = cost.measured(SAID)
     assert found["down", "pair"].each == 20_003
     table = cost._segments_table(found).splitlines()
-    assert table[-1] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
+    assert table[-3] == "| the pair at the interface, λ = 1.25 | 20,003 | +3 | 20,003 | +3 |"
     udp = cost._udp_table(found).splitlines()
-    assert udp[-1] == "| the same with `--aqm on` | 10,002 | +2 |"
+    assert udp[-3] == "| the same with `--aqm on` | 10,002 | +2 |"
     uplink = cost._uplink_table(found).splitlines()
     assert uplink[-2:] == [
         "| fq_codel | 25 | – | 16 | – |",
@@ -46,6 +46,20 @@ def test_what_is_missing_is_told() -> None:
             )
         ]
         cost.measured("\n".join(lines))
+
+
+def test_what_a_run_is_made_of() -> None:
+    said = (
+        "# packets ./drwa.bpf.o: data in 781, ACK out 661, ACK in 710, data out 664, UDP in 352, "
+        "held in 715\n"
+    )
+    with pytest.raises(GuestError, match="told nothing of"):
+        cost.parts(said)
+    said += "# packets parts: interface 136, array 12, headers 65, flow 102, clock 1049\n"
+    table = cost._parts_table(cost.parts(said)).splitlines()
+    assert len(table) == 2 + len(cost.PROGRAM_PARTS)
+    assert table[2] == "| data that comes | 781 |"
+    assert table[-1] == "| reading the clock | 1,049 |"
 
 
 def test_the_most_of_any_line_is_judged() -> None:

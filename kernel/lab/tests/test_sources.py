@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import dataclasses
 import os
 import signal
 import subprocess
@@ -121,3 +122,35 @@ def test_fetching_can_be_interrupted(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert said == "lab: downloading linux-source-6.12\n"
     assert list((tmp_path / "cache" / "drwa" / "sources").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "packages"),
+    [
+        ("", ["linux-image-5.10.0-46-amd64"]),
+        (
+            "  Depends: linux-binary-7.3.4-amd64\n  Depends: linux-modules-7.3.4-amd64\n",
+            ["linux-image-7.3.4-amd64", "linux-binary-7.3.4-amd64", "linux-modules-7.3.4-amd64"],
+        ),
+    ],
+)
+def test_an_image_is_its_suites_in_all_its_parts(
+    parts: str, packages: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], cwd: Path | None = None) -> str:
+        asked.append(command)
+        if command[0] == "apt-get":
+            assert cwd is not None
+            for name in command[command.index("download") + 1 :]:
+                (cwd / f"{name}.deb").touch()
+            return ""
+        return f"  Depends: {packages[0]}\n" if command[-1] == "meta" else parts
+
+    monkeypatch.setattr(sources, "_run", run)
+    monkeypatch.setattr(sources, "_private_apt", lambda *_: ([], ""))
+    line = dataclasses.replace(sources.read_lines()["7.3"], image="meta", suite="backports")
+    found = sources._download_image(line, tmp_path)
+    assert sorted(path.stem for path in found) == sorted(packages)
+    assert all("--option=APT::Default-Release=backports" in command for command in asked)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Instructions per segment, or datagram, with the series, with the programs and with the uplink's
-# gate, of a machine whose clock counts them.
+# gate, and of what the programs do, of a machine whose clock counts them.
 #
 # Options are words to be split.
 # shellcheck disable=SC2086
@@ -93,6 +93,19 @@ pair set --interface cell0 --lambda 1.25 --aqm on
 count udp aqm 10.77.0.1
 echo "# programs $(pair status --json | sed 's/.*"programs": \(.*\)}$/\1/')"
 pair detach
+pair attach --interface cell0 --lambda 1.25 --priority 1 --object "$here/drwa.bpf.o"
+measure pair_filters
+count udp pair_filters 10.77.0.1
+pair detach
+on $phone tc qdisc add dev cell0 clsact
+for way in ingress egress; do
+	# Of classic BPF, which returns what is no match
+	on $phone tc filter add dev cell0 $way prio 1 protocol all bpf bytecode '1,6 0 0 0,' ||
+		echo "not ok 1 cost # filters"
+done
+measure filters
+count udp filters 10.77.0.1
+"$here/time_packets" "$here/drwa.bpf.o" | sed 's/^/# packets /'
 kill $server $phone
 echo 1 >/proc/sys/net/ipv4/ip_forward
 # Of which the stream leaves a part, and which it fills
