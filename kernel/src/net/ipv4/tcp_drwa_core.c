@@ -750,7 +750,7 @@ void drwa_count(struct drwa_link *l, u32 now_us, u32 rtt_us, u32 all, u32 sent)
 	 * little of now, but a rival that was there before, and went on, may still be there.
 	 */
 	if (late)
-		part = min(part, READ_ONCE(l->others) / 2);
+		part = min_t(int, part, READ_ONCE(l->others) / 2);
 	WRITE_ONCE(l->others, part);
 	WRITE_ONCE(l->late, late);
 	WRITE_ONCE(l->counted_us, now_us);
