@@ -102,12 +102,31 @@ def _configure(source: Path, copy: Path, out: Path, make: list[str]) -> str:
     else:
         name = _default_configuration(source)
         _run([*make, name], copy)
-    with (out / ".config").open("a") as config:
-        config.write(f"{OPTION}=y\n")
-    _run([*make, "olddefconfig"], copy)
+    _set(copy, out, make, [f"{OPTION}=y"])
     if f"\n{OPTION}=y\n" not in (out / ".config").read_text():
         raise ConflictError(f"{source}: its configuration, {name}, leaves no {OPTION}=y")
-    return name
+    if not (unset := _unset(copy, make)):
+        return name
+    # None of what is compiled depends on a vendor's number.
+    _set(copy, out, make, numbers := [f"{each}=0" for each in unset])
+    if left := _unset(copy, make):
+        raise UsageError(
+            f"{source}: its configuration, {name}, has no value for {', '.join(left)}, and cannot "
+            "have 0: copy your configuration to .config, or leave --compile out"
+        )
+    return f"{name} with {' '.join(numbers)}"
+
+
+def _set(copy: Path, out: Path, make: list[str], options: list[str]) -> None:
+    with (out / ".config").open("a") as config:
+        config.writelines(f"{each}\n" for each in options)
+    _run([*make, "olddefconfig"], copy)
+
+
+def _unset(copy: Path, make: list[str]) -> list[str]:
+    """Numbers without a default, of which a build would ask whom it cannot, and without end."""
+    said = _done([*make, "listnewconfig"], copy).stdout
+    return re.findall(r"^(CONFIG_\w+)=$", said, re.MULTILINE)
 
 
 def _default_configuration(source: Path) -> str:
@@ -127,7 +146,12 @@ def _default_configuration(source: Path) -> str:
 
 
 def _run(command: list[str], folder: Path) -> str:
-    """What it complains of; ConflictError if it fails."""
+    """What it complains of."""
+    return _done(command, folder).stderr
+
+
+def _done(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """What it said; ConflictError if it fails."""
     done = subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -145,4 +169,4 @@ def _run(command: list[str], folder: Path) -> str:
         if re.search(r"Kconfig:\d+: syntax error", text):
             text += ": does the tree's own build script set a variable? export that, too"
         raise ConflictError(f"{' '.join(command[-3:])} fails: {text}")
-    return done.stderr
+    return done

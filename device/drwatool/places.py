@@ -340,7 +340,12 @@ class CSource(Source):
     def _body(self, offset: int) -> Span | None:
         """The body of the function whose parameters begin there; None if it is a declaration."""
         at = self._close(self._token_at(offset)) + 1
-        while at < len(self._tokens) and re.match(r"\w", self._tokens[at][0]):
+        while at < len(self._tokens):
+            if self._is_directive(self._tokens[at][1]):
+                at += 1  # what a vendor's #if says of the function's locks
+                continue
+            if not re.match(r"\w", self._tokens[at][0]):
+                break
             at += 1
             if at < len(self._tokens) and self._tokens[at][0] == "(":
                 at = self._close(at) + 1

@@ -85,10 +85,22 @@ MAKE = """\
 for word; do case $word in O=*) out=${word#O=};; esac; done
 [ -f net/ipv4/tcp_output.c ] && [ -f Makefile ] || exit 3
 [ ! -e .config ] || exit 4
+# Numbers that have no default, one of which may not be 0
+lacking() {
+	for name in CONFIG_VENDOR_LINE CONFIG_VENDOR_FROM_1; do
+		grep -qs "^config ${name#CONFIG_}$" Kconfig || continue
+		[ $name != CONFIG_VENDOR_LINE ] || ! grep -q "^$name=0" "$out/.config" || continue
+		echo "$name="
+	done
+}
 case $* in
 *olddefconfig) ;;
+*listnewconfig) lacking ;;
 *defconfig) echo CONFIG_NET=y > "$out/.config" ;;
-*net/ipv4/tcp_output.o) grep -q 'drwa(40)' net/ipv4/tcp_output.c || exit 5 ;;
+*net/ipv4/tcp_output.o)
+	grep -q 'drwa(40)' net/ipv4/tcp_output.c || exit 5
+	# A kernel's make would ask for them without end.
+	[ -z "$(lacking)" ] || exit 6 ;;
 esac
 %s
 """

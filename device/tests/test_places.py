@@ -104,6 +104,14 @@ def test_a_declaration_goes_when_nothing_needs_it() -> None:
     assert "struct net *net = sock_net(sk);" in put(place(UNUSED), used)[0]
 
 
+def test_a_directive_ahead_of_a_body_is_none_of_its_head() -> None:
+    locks = "(struct sock *sk)\n#ifdef CONFIG_X\n\t__releases(&sk->lock.slock)\n#endif\n{"
+    source = SOURCE.replace("(struct sock *sk)\n{", locks)
+    text = 'function = "grow"\nbefore = "return max;"\ntext = "a();"'
+    assert source != SOURCE
+    assert changed(text, source) == ["\ta();"]
+
+
 def test_a_directive_ahead_is_no_statement() -> None:
     source = SOURCE.replace("\treturn max;", "#ifdef CONFIG_X\n\tx();\n#endif\n\treturn max;")
     text = 'function = "grow"\nbefore = "return max;"\ntext = "a();"'

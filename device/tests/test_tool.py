@@ -902,6 +902,23 @@ def test_compile_takes_the_only_configuration(
     assert "for arm64, vendor/phone_defconfig, " in world.drwa("check", "--compile").out
 
 
+def test_compile_gives_numbers_that_nobody_gave(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A vendor's Kconfig may have some without a default, of which a build asks its user."""
+    build_tools(tmp_path / "tools", monkeypatch)
+    configurations(world, "defconfig")
+    write(world.top / KERNEL / "Kconfig", "config VENDOR_LINE\n")
+    commit(world.top / KERNEL, "Vendor")
+    said = world.drwa("check", "--compile").out
+    assert "compiled 1 objects for arm64, defconfig with CONFIG_VENDOR_LINE=0, " in said
+    write(world.top / KERNEL / "Kconfig", "config VENDOR_LINE\nconfig VENDOR_FROM_1\n")
+    commit(world.top / KERNEL, "Vendor, too")
+    done = world.drwa("check", "--compile")
+    assert done.code == 2
+    assert "defconfig, has no value for CONFIG_VENDOR_FROM_1, and cannot have 0" in done.err
+
+
 # What a wrapper that ends a build at any warning does not get to see
 UNWRAPPED = """\
 case $* in *DISABLE_WRAPPER=1*) ;; *) exit 6;; esac

@@ -15,6 +15,8 @@ import small_trees
 from small_trees import (
     DEVICE,
     KERNEL,
+    MODULE,
+    SERVICE,
     TCP,
     Done,
     World,
@@ -143,6 +145,56 @@ def test_kernels_alone_are_tried_recorded_and_only_read(world: World) -> None:
     assert (bare_row["cycle"], bare_row["source"], bare_row["told"]) == ("whole", "checkout", "")
     assert other_row["cycle"] == "check refused"
     assert other_row["told"].startswith("check: the series has no place: ")
+
+
+def test_modules_alone_are_tried_recorded_and_only_read(world: World) -> None:
+    """Three commits of one: the release, an earlier one, and one that has no place."""
+    module = world.top / MODULE
+    write(module / "staticlibs/netd/aidl_api/netd_aidl_interface/15/INetd.aidl", "")
+    good = commit(module, "Android 15")
+    replace_line(module / SERVICE, 20, "    reconnect(20);\n")
+    moved = commit(module, "Another way")
+    netd = module / "staticlibs/netd/aidl_api/netd_aidl_interface"
+    (netd / "15").rename(netd / "12")
+    git(module, "checkout", "--quiet", "-b", "older")
+    older = commit(module, "Android 13")
+    git(module, "checkout", "--quiet", good)
+    before = everything(module)
+    options = [f"--module=rom/module={module}{at}" for at in ("", f"@{moved}", "@older")]
+    assert program(world, "check-trees", "--record", *options).code == 1
+    assert everything(module) == before
+    results = json.loads((world.series("device") / "results/modules.json").read_text())
+    found = {each["commit"]: each for each in results}
+    assert found.keys() == {each[:12] for each in (good, moved, older)}
+    assert all(each["identical"] and each["tree"] == "rom/module" for each in results)
+    whole = dict.fromkeys(("check", "apply", "status", "graph", "revert"), 0)
+    assert (found[good[:12]]["steps"], found[good[:12]]["told"]) == (whole, [])
+    assert found[moved[:12]]["steps"] == {"check": 1}
+    assert found[moved[:12]]["told"][0].startswith("check: packages/modules/Connectivity: the ")
+    assert (found[older[:12]]["steps"], found[older[:12]]["ref"]) == ({"check": 77}, "older")
+    assert program(world, "check-trees", "--record", f"--module=rom/module={module}").code == 0
+    assert len(json.loads((world.series("device") / "results/modules.json").read_text())) == 3
+    assert program(world, "matrix").code == 0
+    assert "| Android 15 | 2 | 1 | 0 | 1 |\n| all | 3 | 1 | 1 | 1 |\n" in page(world)
+    cycles = {row["commit"]: row["cycle"] for row in listed(world, "modules")}
+    assert cycles[older[:12]] == "check refused by name"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_modules_graph_is_checked(world: World, broken: bool) -> None:
+    module = world.top / MODULE
+    write(module / "staticlibs/netd/aidl_api/netd_aidl_interface/15/INetd.aidl", "")
+    library = 'cc_library { name: "drwa-x" }\n'
+    write(module / "Android.bp", library)
+    if broken:
+        write(world.series("device") / "Android.bp", library)
+    commit(module, "Android 15")
+    done = program(world, "check-trees", "--record", f"--module={module}")
+    assert done.code == int(broken), done.err
+    (result,) = json.loads((world.series("device") / "results/modules.json").read_text())
+    assert result["steps"]["graph"] == int(broken)
+    assert result["steps"]["revert"] == 0
+    assert len(result["told"]) == int(broken)
 
 
 def test_excerpts_do_for_kernels_alone(world: World) -> None:

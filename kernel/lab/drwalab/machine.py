@@ -92,8 +92,10 @@ MACHINES = {
         cpus=("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-smp", "1"),
     ),
 }
-# What a kernel that somebody else built runs, by the architecture's name in Debian.
-IMAGES = {each.debian: replace(each, tests=("bpf",)) for each in (_PC, _ARM64)}
+# What a kernel that somebody else built runs on, by the architecture's name in Debian, and what it
+# may run there
+IMAGES = {each.debian: each for each in (_PC, _ARM64)}
+IMAGE_TESTS = _PC.tests
 CROSS = {"amd64": "", "arm64": FLAVOURS["arm64"].cross}
 # By default; cost measures, and tests nothing.
 TESTED = ("smp", "kcsan", "arm64", "arm64-module", "debian")
@@ -202,7 +204,9 @@ def run(line: str, name: str, seconds: int, progress: kernels.Progress) -> str:
     return _run_kernel(f"{line} {name}", MACHINES[name], kernel, cross, seconds, progress)
 
 
-def run_image(image: Path, architecture: str, seconds: int, progress: kernels.Progress) -> str:
+def run_image(
+    image: Path, architecture: str, test: str, seconds: int, progress: kernels.Progress
+) -> str:
     """The same of a kernel that somebody else built, with all that it needs in it."""
     if not image.is_file():
         raise KernelError(f"{image} is no file")
@@ -210,7 +214,7 @@ def run_image(image: Path, architecture: str, seconds: int, progress: kernels.Pr
     with tempfile.TemporaryDirectory() as name:
         # Of modules, those in the kernel's folder are loaded: here, none.
         kernel = Path(shutil.copy(image, name))
-        machine, cross = IMAGES[architecture], CROSS[architecture]
+        machine, cross = replace(IMAGES[architecture], tests=(test,)), CROSS[architecture]
         return _run_kernel(image.name, machine, kernel, cross, seconds, progress)
 
 
@@ -341,13 +345,20 @@ def machine(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Instead of all these, a kernel of yours, bzImage or Image, with the BPF "
-            "programs; it needs what kernel/lab/README.md names.",
+            help="Instead of all these, a kernel of yours, bzImage or Image; it needs what "
+            "kernel/lab/README.md names.",
         ),
     ] = None,
     architecture: Annotated[
         str, typer.Option(metavar="NAME", help="Of that image: amd64 or arm64.")
     ] = "amd64",
+    test: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Of that image: bpf, the BPF programs, or series, where it has the patches.",
+        ),
+    ] = "bpf",
 ) -> None:
     """Run the selftests on emulated machines of two CPUs."""
     console = Console(stderr=True)
@@ -357,8 +368,11 @@ def machine(
                 raise SpecError("--image: not with the names of machines")
             if architecture not in IMAGES:
                 raise SpecError(f"--architecture: '{architecture}' is neither amd64 nor arm64")
+            if test not in IMAGE_TESTS:
+                raise SpecError(f"--test: {test!r} is neither series nor bpf")
             with console.status("") as status:
-                said = run_image(image, architecture, seconds, kernels.Progress(console, status))
+                progress = kernels.Progress(console, status)
+                said = run_image(image, architecture, test, seconds, progress)
             print(_report(said), flush=True)
             return
         for name in flavours or TESTED:

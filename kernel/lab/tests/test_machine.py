@@ -72,12 +72,31 @@ def test_unknown_machine(lab: Lab) -> None:
         ("NONE", "NONE is no file"),
         ("NONE debian", "--image: not with the names of machines"),
         ("NONE --architecture riscv", "--architecture: 'riscv' is neither amd64 nor arm64"),
+        ("NONE --test module", "--test: 'module' is neither series nor bpf"),
     ],
 )
 def test_an_image_that_cannot_run(lab: Lab, words: str, message: str) -> None:
     done = lab(f"machine --image {words}")
     assert done.code != 0
     assert done.err == f"lab: {message}\n"
+
+
+@pytest.mark.parametrize("test", ["series", "bpf"])
+def test_an_image_runs_the_test_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: str
+) -> None:
+    ran: list[tuple[str, tuple[str, ...]]] = []
+
+    def run_kernel(title: str, each: machine.Machine, *_: object) -> str:
+        ran.append((title, each.tests))
+        return HEAD
+
+    monkeypatch.setattr(kernels, "need_of_machines", lambda _: None)
+    monkeypatch.setattr(machine, "_run_kernel", run_kernel)
+    (tmp_path / "Image").touch()
+    progress = kernels.Progress(Console(), Console().status(""))
+    assert machine.run_image(tmp_path / "Image", "arm64", test, 5, progress) == HEAD
+    assert ran == [("Image", (test,))]
 
 
 def test_what_is_told_of_an_image() -> None:
