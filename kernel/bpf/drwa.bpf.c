@@ -84,7 +84,7 @@
 #define DRWA_TS_BYTES		12
 
 /* Options of a SYN are ten at most on the systems that are known, NOPs included. */
-#define DRWA_OPTIONS		12
+#define DRWA_OPTIONS		10
 
 /* Weight of a sample in the mean of the way to the client and back, as in RFC 6298 */
 #define DRWA_LAN_SHIFT		3
@@ -252,10 +252,13 @@ static void parse_options(struct __sk_buff *skb, struct segment *s, u64 at, u64 
 			at = end;
 			break;
 		}
-		ts_at = choose(same(kind, TCPOPT_TIMESTAMP) & same(option[1], TS_LEN), at + 2,
+		ts_at = choose(same(kind << 8 | option[1], TCPOPT_TIMESTAMP << 8 | TS_LEN), at + 2,
 			       ts_at);
-		mss_at = choose(same(kind, TCPOPT_MSS), at + 2, mss_at);
-		scale_at = choose(same(kind, TCPOPT_WINDOW), at + 2, scale_at);
+		/* asm is not left out where nobody asks for its result. */
+		if (out) {
+			mss_at = choose(same(kind, TCPOPT_MSS), at + 2, mss_at);
+			scale_at = choose(same(kind, TCPOPT_WINDOW), at + 2, scale_at);
+		}
 		/* None above 63 that is assigned has the low bits of those that are asked for. */
 		kinds |= 1ULL << (kind & 63);
 		at += choose(same(kind, TCPOPT_NOP), 1, option[1]);
