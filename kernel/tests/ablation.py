@@ -146,11 +146,11 @@ MECHANISMS: dict[str, Edits] = {
         ("bool late = elapsed_us / 2 > max(", "bool late = 0 && elapsed_us / 2 > max("),
     ),
     "a rival outlives a pause": (
-        ("		part = min(part, READ_ONCE(l->others) / 2);", "		part = 0;"),
+        ("		part = min_t(int, part, READ_ONCE(l->others) / 2);", "		part = 0;"),
     ),
     "unless it was gone": (
         (
-            "		part = min(part, READ_ONCE(l->others) / 2);",
+            "		part = min_t(int, part, READ_ONCE(l->others) / 2);",
             "		part = READ_ONCE(l->others) / 2;",
         ),
     ),

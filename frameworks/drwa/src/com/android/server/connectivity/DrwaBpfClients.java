@@ -43,19 +43,19 @@ public final class DrwaBpfClients {
     /** SILENT_US of drwa-bpf. */
     @VisibleForTesting static final long SILENT_MS = 5000;
 
-    /** {@code struct drwa_key} */
-    @VisibleForTesting static final int KEY_BYTES = 36;
+    /** {@code drwa_digest()} */
+    @VisibleForTesting static final int KEY_BYTES = 8;
 
     /** {@code struct drwa_flow}, and where its members are that matter here. */
-    @VisibleForTesting static final int FLOW_BYTES = 284;
+    @VisibleForTesting static final int FLOW_BYTES = 328;
 
-    @VisibleForTesting static final int CAME_US_AT = 76;
-    @VisibleForTesting static final int ANSWERED_AT = 102;
-    @VisibleForTesting static final int FIN_CAME_AT = 103;
-    @VisibleForTesting static final int IFINDEX_AT = 140;
-    @VisibleForTesting static final int FORWARDED_AT = 152;
-    @VisibleForTesting static final int FIN_SENT_AT = 153;
-    @VisibleForTesting static final int ASIDE_AT = 154;
+    @VisibleForTesting static final int CAME_US_AT = 116;
+    @VisibleForTesting static final int ANSWERED_AT = 142;
+    @VisibleForTesting static final int FIN_CAME_AT = 143;
+    @VisibleForTesting static final int IFINDEX_AT = 180;
+    @VisibleForTesting static final int FORWARDED_AT = 192;
+    @VisibleForTesting static final int FIN_SENT_AT = 193;
+    @VisibleForTesting static final int ASIDE_AT = 194;
 
     /** DRWA_RST: no packet answers a reset, so that the programs keep the connection. */
     @VisibleForTesting static final int RST = 4;
@@ -73,13 +73,13 @@ public final class DrwaBpfClients {
         this.silent = silent;
     }
 
-    /** A connection's addresses and ports, which are read by nobody. */
+    /** A digest of a connection's addresses and ports, which are read by nobody. */
     public static class Key extends Struct {
         @Field(order = 0, type = Type.ByteArray, arraysize = KEY_BYTES)
-        public final byte[] ends;
+        public final byte[] digest;
 
-        public Key(final byte[] ends) {
-            this.ends = ends;
+        public Key(final byte[] digest) {
+            this.digest = digest;
         }
     }
 

@@ -928,7 +928,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         + "#define AT(f, at) _Static_assert(offsetof(struct drwa_flow, f) == at)\n"
                         + ("_Static_assert(sizeof(struct drwa_queue) == ")
                         + (DrwaBpfKnobs.QUEUE_BYTES + ");\n")
-                        + ("_Static_assert(sizeof(struct drwa_key) == ")
+                        + ("_Static_assert(sizeof(drwa_digest(0)) == ")
                         + (DrwaBpfClients.KEY_BYTES + ");\n")
                         + ("_Static_assert(sizeof(struct drwa_flow) == ")
                         + (DrwaBpfClients.FLOW_BYTES + ");\n")

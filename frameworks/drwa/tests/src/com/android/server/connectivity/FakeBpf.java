@@ -46,8 +46,8 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
 
         /** Null where one ends while it is read. */
         public void add(DrwaBpfClients.Flow flow) {
-            final ByteBuffer ends = ByteBuffer.allocate(DrwaBpfClients.KEY_BYTES);
-            mKeys.add(new DrwaBpfClients.Key(ends.putInt(mKeys.size()).array()));
+            final ByteBuffer digest = ByteBuffer.allocate(DrwaBpfClients.KEY_BYTES);
+            mKeys.add(new DrwaBpfClients.Key(digest.putInt(mKeys.size()).array()));
             mFlows.add(flow);
         }
 
