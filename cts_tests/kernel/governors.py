@@ -79,7 +79,7 @@ class Map:
 
     def keys(self) -> set[int]:
         """What changes meanwhile may be among them or not."""
-        found = set()
+        found: set[int] = set()
         key = ctypes.c_uint32()
         before = 0
         while True:
