@@ -30,9 +30,10 @@ def test_table() -> None:
     udp = cost._udp_table(found).splitlines()
     assert udp[-3] == "| the same with `--aqm on` | 10,002 | +2 |"
     uplink = cost._uplink_table(found).splitlines()
-    assert uplink[-2:] == [
+    assert uplink[-3:] == [
         "| fq_codel | 25 | – | 16 | – |",
-        "| the gate, fq_codel in it | 26 | +1 | 17 | +1 |",
+        "| tbf of 15/16 of that, fq_codel in it | 26 | +1 | 17 | +1 |",
+        "| the gate, fq_codel in it | 27 | +2 | 18 | +2 |",
     ]
 
 
