@@ -9,7 +9,7 @@ NETD_PACKAGES := android-libbase-dev libc++-dev libc++abi-dev libfmt-dev libgmoc
 
 # What the tests run, beside the linters
 TESTED_WITH := aapt android-framework-res checkpolicy chromium chromium-driver clang golang-github-google-blueprint-dev kati kmod \
-	libbpf-dev libclang-rt-dev m4 ngtcp2-client ngtcp2-server secilc setools valgrind $(NETD_PACKAGES)
+	libbpf-dev libclang-rt-dev m4 ngtcp2-client ngtcp2-server rustc secilc setools valgrind $(NETD_PACKAGES)
 
 .PHONY: help demo report e2e test test-all test-lines test-arch mutate lint kernels other-kernels ready packages source venv clean
 

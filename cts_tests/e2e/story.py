@@ -114,6 +114,17 @@ SUPERSEDED = f"supersedes {LIMIT}, which stays"
 LEFT = f"stays below {LIMIT}"
 KEPT = f"keeps {LIMIT}, which leaves DRWA its 16777216"
 
+
+def _shared(queue: int) -> tuple[str, ...]:
+    """What the policy says of LTE and its 464xlat."""
+    return (
+        f"{LTE} λ=3.00: carrier 2018",
+        f"queue {queue}, shared with {CLAT}",
+        f"{CLAT} λ=3.00: carrier 2018",
+        f"queue {queue}, shared with {LTE}",
+    )
+
+
 STEPS = (
     Step(
         0,
@@ -279,12 +290,7 @@ STEPS = (
             f"probe {LTE}",
         ),
         {LTE: 300, CLAT: 300, FORMER_CLAT: 0, WIFI: 0},
-        (
-            f"{LTE} λ=3.00: carrier 2018",
-            f"queue 102, shared with {CLAT}",
-            f"{CLAT} λ=3.00: carrier 2018",
-            f"queue 102, shared with {LTE}",
-        ),
+        _shared(102),
         {LTE: 102, CLAT: 102},
     ),
     Step(
@@ -324,12 +330,7 @@ STEPS = (
             f" timeout {HOTSPOT_S} ip netns exec client ./bulk.py 5301 connect take fetched &",
         ),
         {LTE: 300, CLAT: 300, VPN: 0, SECOND: 0, WIFI: 0},
-        (
-            f"{LTE} λ=3.00: carrier 2018",
-            f"queue 102, shared with {CLAT}",
-            f"{CLAT} λ=3.00: carrier 2018",
-            f"queue 102, shared with {LTE}",
-        ),
+        _shared(102),
         {LTE: 102, CLAT: 102},
     ),
     Step(
@@ -352,12 +353,7 @@ STEPS = (
             f"download {LTE}",
         ),
         {LTE: 300, CLAT: 300, WIFI: 0},
-        (
-            f"{LTE} λ=3.00: carrier 2018",
-            f"queue 106, shared with {CLAT}",
-            f"{CLAT} λ=3.00: carrier 2018",
-            f"queue 106, shared with {LTE}",
-        ),
+        _shared(106),
         {LTE: 106, CLAT: 106},
     ),
     Step(
@@ -377,12 +373,7 @@ STEPS = (
         "Telephony and LTE are back. The download goes on.",
         (*BACK, f"phone: network connect 107 cellular:1 {LTE} {CLAT}"),
         {LTE: 300, CLAT: 300, WIFI: 0},
-        (
-            f"{LTE} λ=3.00: carrier 2018",
-            f"queue 107, shared with {CLAT}",
-            f"{CLAT} λ=3.00: carrier 2018",
-            f"queue 107, shared with {LTE}",
-        ),
+        _shared(107),
         {LTE: 107, CLAT: 107},
     ),
     Step(

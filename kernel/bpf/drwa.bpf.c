@@ -119,8 +119,7 @@
 #define NSEC_PER_USEC		1000
 #define USEC_PER_MSEC		1000
 
-#ifndef DRWA_PROG
-#define DRWA_PROG(name)	SEC("tc/" #name) int drwa_ ## name
+#ifndef DRWA_MAP
 #define DRWA_MAP(name, kind, id, what, entries)			\
 	struct {						\
 		__uint(type, BPF_MAP_TYPE_ ## kind);		\
@@ -128,6 +127,10 @@
 		__type(key, id);				\
 		__type(value, what);				\
 	} name SEC(".maps")
+#endif
+
+#ifndef DRWA_PROG
+#define DRWA_PROG(name)	SEC("tc/" #name) int drwa_ ## name
 
 /* Whose interfaces the numbers are, by inode: their owner asks for that. */
 DRWA_MAP(drwa_netns, ARRAY, u32, u64, 1);

@@ -143,22 +143,20 @@ def _add(name: str, at_s: float, value: int) -> Callable[[Story], None]:
     return change
 
 
-def _says(step: str, old: str, new: str) -> Callable[[Story], None]:
+def _says(step: str, old: str, new: str, who: str = "policy") -> Callable[[Story], None]:
+    """Who says it is a member of Judged: policy, netd, or filters for tc."""
+
     def change(told: Story) -> None:
         judged = told.judged[NUMBERS[step]]
-        assert old in judged.policy
-        judged.policy = judged.policy.replace(old, new)
+        said = getattr(judged, who)
+        assert old in said
+        setattr(judged, who, said.replace(old, new))
 
     return change
 
 
-def _netd_says(step: str, old: str, new: str) -> Callable[[Story], None]:
-    def change(told: Story) -> None:
-        judged = told.judged[NUMBERS[step]]
-        assert old in judged.netd
-        judged.netd = judged.netd.replace(old, new)
-
-    return change
+_netd_says = partial(_says, who="netd")
+_tc_says = partial(_says, who="filters")
 
 
 # What is changed in the recording, and the steps whose judgement has to notice
@@ -255,15 +253,6 @@ CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
 }
 
 
-def _filters(step: str, old: str, new: str) -> Callable[[Story], None]:
-    def change(told: Story) -> None:
-        judged = told.judged[NUMBERS[step]]
-        assert old in judged.filters
-        judged.filters = judged.filters.replace(old, new)
-
-    return change
-
-
 def _as_other_clients(told: Story) -> None:
     """As if the programs saw the phone's own connections alone."""
     number = NUMBERS["Hotspot"]
@@ -274,7 +263,7 @@ def _as_other_clients(told: Story) -> None:
 # The same of the programs
 PROGRAMS_CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
     "a program at one hook alone": (
-        _filters("Back to LTE", "rmnet0 egress filter", "rmnet0 egress none"),
+        _tc_says("Back to LTE", "rmnet0 egress filter", "rmnet0 egress none"),
         {"Back to LTE"},
     ),
     "a program that stays": (

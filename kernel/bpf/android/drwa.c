@@ -16,14 +16,6 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#define DRWA_MAP(name, kind, id, what, entries)				\
-	struct {							\
-		__uint(type, BPF_MAP_TYPE_ ## kind);			\
-		__uint(max_entries, entries);				\
-		__type(key, id);					\
-		__type(value, what);					\
-	} name SEC(".maps")
-
 /* The pins are named by the functions. Behind "tc/", libbpf would say where it attaches
  * them, for which older kernels have no field.
  */
