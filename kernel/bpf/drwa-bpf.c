@@ -669,10 +669,12 @@ static void remove_programs(u32 ifindex, const struct drwa_dev *dev)
 	bool used = !dev->clsact;
 	size_t i;
 
-	for (i = 0; i < HOOKS && !dev->priority; i++)
-		remove_from_list(ifindex, i);
-	for (i = 0; i < HOOKS && dev->priority; i++)
-		remove_filter(ifindex, i, dev->priority);
+	for (i = 0; i < HOOKS; i++) {
+		if (dev->priority)
+			remove_filter(ifindex, i, dev->priority);
+		else
+			remove_from_list(ifindex, i);
+	}
 	for (i = 0; i < HOOKS && !used; i++)
 		used = has_filters(ifindex, i);
 	if (!used)
