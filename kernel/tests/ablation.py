@@ -118,6 +118,13 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "a lost rate brings DRAIN": ((" || d->rate + d->dev < d->good / 2;", ";"),),
+    "a path that became longer within DRAIN": (
+        ("(left_us > (s32)jitter_us && d->rounds == 2 * DRWA_DRAIN_ROUNDS)", "0"),
+    ),
+    "not where a silence explains it": (
+        ("DRWA_QUEUE_MIN_US + READ_ONCE(l->silence_us);", "DRWA_QUEUE_MIN_US;"),
+    ),
+    "not within its second round": ((" && d->rounds == 2 * DRWA_DRAIN_ROUNDS)", ")"),),
     "others' bytes bring DRAIN": (
         ("READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "d->rate"),
     ),
