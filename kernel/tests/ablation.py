@@ -79,13 +79,7 @@ MECHANISMS: dict[str, Edits] = {
     "START's rounds wait for none": (
         ("	return d->phase == DRWA_START ||\n	       (s32)", "	return (s32)"),
     ),
-    "rounds with a pause say nothing": (
-        (
-            " &&\n		  quarter(r->elapsed_us) <= max(max(d->rtt_us, last_rtt_us),\n"
-            "						DRWA_SILENCE_MAX_US / 2);",
-            ";",
-        ),
-    ),
+    "rounds with a pause say nothing": ((" && !look_paused(r, max(d->rtt_us, last_rtt_us));", ";"),),
     "the added segment": (("drwa_bytes(rate, us) + r->mss,", "drwa_bytes(rate, us),"),),
     "the least target of all": (
         ("	if (others_us < target_us &&", "	if (0 && others_us < target_us &&"),
@@ -119,7 +113,7 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "a lost rate brings DRAIN": ((" || d->rate + d->dev < d->good / 2;", ";"),),
     "a path that became longer within DRAIN": (
-        ("(left_us > (s32)jitter_us && d->rounds == 2 * DRWA_DRAIN_ROUNDS)", "0"),
+        ("(left_us > (s32)jitter_us &&", "(0 && left_us > (s32)jitter_us &&"),
     ),
     "not where a silence explains it": (
         ("DRWA_QUEUE_MIN_US + READ_ONCE(l->silence_us);", "DRWA_QUEUE_MIN_US;"),
@@ -168,18 +162,15 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "no clock, no rounds with pauses": (
-        (
-            "	if (!d->clock && READ_ONCE(l->longest_us) >",
-            "	if (0 && READ_ONCE(l->longest_us) >",
-        ),
+        ("	if (READ_ONCE(l->longest_us) <=", "	if (1 || READ_ONCE(l->longest_us) <="),
     ),
     "but two are a longer path": (
-        ("again = quarter(r->elapsed_us) <= d->rtt_us;", "again = false;"),
+        ("	if (quarter(r->elapsed_us) <= last_rtt_us) {", "	if (0 && last_rtt_us) {"),
     ),
     "a queue's growth is no pause": (
         (
-            "READ_ONCE(l->longest_us) > max(d->path_us, DRWA_SILENCE_MAX_US) &&",
-            "r->silent_us == DRWA_SILENCE_MAX_US &&",
+            "READ_ONCE(l->longest_us) <= max(d->path_us, DRWA_SILENCE_MAX_US) ||",
+            "READ_ONCE(l->longest_us) < DRWA_SILENCE_MAX_US ||",
         ),
     ),
     "mistrust": (("	if (d->clock && (q > ", "	if (0 && (q > "),),
@@ -190,7 +181,7 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "without a clock no window beside an upload": (
-        ("	if (!d->clock && READ_ONCE(l->upload)) {", "	if (0) {"),
+        ("	if (READ_ONCE(l->upload)) {", "	if (0) {"),
     ),
     "hidden bits": (("DRWA_DRAIN && delay_halved(", "DRWA_DRAIN && 0 && delay_halved("),),
     "all hidden bits at once": (
@@ -209,11 +200,7 @@ MECHANISMS: dict[str, Edits] = {
         ("flight > d->wnd / 2 + r->mss || d->hidden", "flight > 2 * d->wnd || d->hidden"),
     ),
     "no trial in a pause": (
-        (
-            " ||\n	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))\n"
-            "		return false",
-            ")\n		return false",
-        ),
+        (" ||\n	    look_paused(r, d->path_us))\n		return false", ")\n		return false"),
     ),
     "no trial in a slow start": (
         (

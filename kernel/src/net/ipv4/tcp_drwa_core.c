@@ -211,6 +211,12 @@ static u32 quarter(u32 x)
 	return x >> 2;
 }
 
+/* Did the sender pause in this round? No radio does for so long. */
+static bool look_paused(const struct drwa_look *r, u32 rtt_us)
+{
+	return quarter(r->elapsed_us) > max(rtt_us, DRWA_SILENCE_MAX_US / 2);
+}
+
 /**
  * drwa_reset() - forget everything; no cap until the law has learned again
  * @d:		connection
@@ -469,6 +475,18 @@ static void link_silence(struct drwa_link *l, const struct drwa_look *r, bool kn
 	WRITE_ONCE(l->silence_set_us, r->now_us);
 }
 
+/* In START, a sender's pauses are silences, too. So nothing is learned of these, and who
+ * has learned within the longest round without a pause is left alone.
+ */
+static void delay_silence(const struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
+{
+	bool learned = r->alone &&
+		       r->now_us - READ_ONCE(l->target_set_us) < 2 * DRWA_SILENCE_MAX_US;
+
+	if (d->phase == DRWA_HOLD ? r->full : d->phase == DRWA_START && !learned)
+		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
+}
+
 /* Is DRAIN due, here or at another connection? */
 static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
 {
@@ -494,14 +512,20 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 	return true;
 }
 
+/* The bit that it tried goes. */
+static void delay_trial_ends(struct drwa *d)
+{
+	d->hidden -= !!d->trial;
+	d->trial = 0;
+}
+
 static void delay_drain(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r)
 {
 	u32 least = DRWA_FLOOR_SEGMENTS / 2 * r->mss;
 	u32 bdp = drwa_bytes(d->rate, max(d->path_us, READ_ONCE(l->silence_us)));
 
 	if (d->phase != DRWA_DRAIN) {
-		d->hidden -= !!d->trial;
-		d->trial = 0;
+		delay_trial_ends(d);
 		d->phase = DRWA_DRAIN;
 		d->rounds = 2 * DRWA_DRAIN_ROUNDS;
 		d->drain_owd_us = d->owd_us;
@@ -550,7 +574,6 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 {
 	u32 last_rtt_us = d->rtt_us, silence_us = 0, path_us;
-	bool learned;
 
 	d->rtt_us = d->least_us;
 	/* What was offered before the window fell is still to come. */
@@ -559,10 +582,8 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 		delay_drained(d, l, r->now_us);
 	r->q_us = delay_queue(d, r->now_us, last_rtt_us);
 	path_us = r->q_us < d->rtt_us ? d->rtt_us - r->q_us : 1;
-	/* A round with a pause in it, which no radio makes, says nothing of the rate. */
-	r->used = r->bytes >= d->wnd / 2 &&
-		  quarter(r->elapsed_us) <= max(max(d->rtt_us, last_rtt_us),
-						DRWA_SILENCE_MAX_US / 2);
+	/* A round with a pause in it says nothing of the rate. */
+	r->used = r->bytes >= d->wnd / 2 && !look_paused(r, max(d->rtt_us, last_rtt_us));
 	/* Behind a link that became far slower, the window is still on its way. */
 	r->full = r->used ||
 		  (r->alone && d->path_us + r->q_us > last_rtt_us + quarter(r->elapsed_us));
@@ -573,13 +594,7 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 	if (r->alone)
 		silence_us = max(r->silent_us, READ_ONCE(l->silence_us));
 	r->stands = r->q_us > max_t(u32, r->target_us, DRWA_QUEUE_MIN_US) + silence_us;
-	/* In START, a sender's pauses are silences, too. So nothing is learned of these, and
-	 * who has learned within the longest round without a pause is left alone.
-	 */
-	learned = r->alone &&
-		  r->now_us - READ_ONCE(l->target_set_us) < 2 * DRWA_SILENCE_MAX_US;
-	if (d->phase == DRWA_HOLD ? r->full : d->phase == DRWA_START && !learned)
-		link_silence(l, r, r->alone && d->phase == DRWA_HOLD);
+	delay_silence(d, l, r);
 }
 
 /* May the sender take half of the window, or less, for all of it? */
@@ -589,7 +604,7 @@ static bool delay_halved(const struct drwa *d, const struct drwa_link *l,
 	/* At 2 Mb/s a segment alone takes 6 ms. */
 	if (r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone ||
 	    flight > d->wnd / 2 + r->mss || d->hidden == DRWA_HIDDEN_MAX ||
-	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2))
+	    look_paused(r, d->path_us))
 		return false;
 	/* A slow start has yet to come to the window's end; others' queue passes for a path. */
 	return d->phase == DRWA_HOLD ||
@@ -597,7 +612,7 @@ static bool delay_halved(const struct drwa *d, const struct drwa_link *l,
 		!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));
 }
 
-/* Ends a trial: the window ends the flight if twice of it brought so much more. */
+/* After a trial: the window ends the flight if twice of it brought so much more. */
 static void delay_tried(struct drwa *d, const struct drwa_look *r, u32 seen)
 {
 	/* In START nothing else bounds it; in HOLD the link may, and its rate differs. */
@@ -605,8 +620,6 @@ static void delay_tried(struct drwa *d, const struct drwa_look *r, u32 seen)
 					    quarter(d->good) + min(2 * d->dev, d->good / 2);
 	u32 part = (d->wnd + d->wnd / 2) / seen;
 
-	d->trial = 0;
-	d->hidden--;
 	if (r->rate > d->good + more && part)
 		d->hidden = min(d->hidden + fls(part) - 1, DRWA_HIDDEN_MAX);
 }
@@ -623,9 +636,11 @@ static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct
 		u32 seen = drwa_bytes(d->good, d->rtt_us) + r->mss;
 
 		if (r->stands || flight > 2 * seen) {
-			d->trial = 0;
-			d->hidden--;
-		} else if (!--d->trial) {
+			delay_trial_ends(d);
+		} else if (d->trial > 1) {
+			d->trial--;
+		} else {
+			delay_trial_ends(d);
 			delay_tried(d, r, seen);
 		}
 	} else if (!now) {
@@ -641,33 +656,39 @@ static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct
 	}
 }
 
-static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
+/* Without a clock: is more than our queue in the round's RTT? Then it tells nothing. */
+static bool delay_blind(struct drwa *d, struct drwa_link *l, const struct drwa_look *r)
 {
-	u32 wnd, last_rate = d->rate;
-	bool again;
+	u32 last_rtt_us = d->rtt_us;
 
 	/* Nothing tells the queue of an upload from ours. */
-	if (!d->clock && READ_ONCE(l->upload)) {
+	if (READ_ONCE(l->upload)) {
 		d->rtt_us = d->least_us;
 		delay_mistrust(d, r->now_us);
 		d->wnd = 0;
-		return;
+		return true;
 	}
+	if (READ_ONCE(l->longest_us) <= max(d->path_us, DRWA_SILENCE_MAX_US) ||
+	    !look_paused(r, d->path_us))
+		return false;
+	WRITE_ONCE(l->longest_us, 0);
+	d->rtt_us = d->least_us;
+	/* A path that became so much longer is silent for most of each round, too. */
+	if (quarter(r->elapsed_us) <= last_rtt_us) {
+		delay_mistrust(d, r->now_us);
+		d->path_us = d->least_us;
+	}
+	return true;
+}
+
+static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
+{
+	u32 wnd, last_rate = d->rate;
+
+	if (!d->clock && delay_blind(d, l, r))
+		return;
 	r->alone = READ_ONCE(l->others) <= DRWA_NOBODY_PART || READ_ONCE(l->late);
 	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
-	/* Without a clock, the RTT has the sender's pause in it, as if that were queue. */
-	if (!d->clock && READ_ONCE(l->longest_us) > max(d->path_us, DRWA_SILENCE_MAX_US) &&
-	    quarter(r->elapsed_us) > max(d->path_us, DRWA_SILENCE_MAX_US / 2)) {
-		WRITE_ONCE(l->longest_us, 0);
-		/* A path that became so much longer is silent for most of each round, too. */
-		again = quarter(r->elapsed_us) <= d->rtt_us;
-		d->rtt_us = d->least_us;
-		if (again) {
-			delay_mistrust(d, r->now_us);
-			d->path_us = d->least_us;
-		}
-		return;
-	}
 	delay_look(d, l, r);
 	if (d->phase == DRWA_DRAIN || !d->rounds)
 		delay_hidden(d, l, r);
