@@ -30,6 +30,9 @@ LARGE_WINDOW_BYTES = 6 << 20
 # A row is flat if no cell differs by more than this part.
 FLAT = 0.01
 
+# The most that struct drwa has bits for
+ROOM = {"DRWA_HIDDEN_MAX": 7, "DRWA_TRIAL_ROUNDS": 3}
+
 # Radios that serve in bursts, and their base RTT
 BURSTS = (
     ("bursts:2/5ms/21ms/20mbit", 0.01),
@@ -57,11 +60,12 @@ class Constant:
         return ((self.line, self.line.replace(self.value, value)),)
 
     def half_and_twice(self) -> list[str]:
-        """Of a shift, what it stands for is halved and doubled."""
+        """Of a shift, what it stands for is halved and doubled; of a few bits, up to their room."""
         number = int(re.findall(r"\d+(?=\D*$)", self.value)[0])
         if self.name.endswith("_SHIFT"):
             return [self.with_number(number - 1), self.with_number(number + 1)]
-        both = [self.with_number(max(number // 2, 1)), self.with_number(2 * number)]
+        twice = min(2 * number, ROOM.get(self.name, 2 * number))
+        both = [self.with_number(max(number // 2, 1)), self.with_number(twice)]
         return [value for value in both if value != self.value]
 
 

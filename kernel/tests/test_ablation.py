@@ -28,7 +28,8 @@ def test_a_mechanism_can_be_left_out(law: ablation.Law, mechanism: str, tmp_path
 @pytest.mark.parametrize("constant", constants.constants(), ids=lambda constant: constant.name)
 def test_a_constant_can_be_halved_and_doubled(constant: constants.Constant) -> None:
     values = constant.half_and_twice()
-    assert len(set(values)) == 2
+    assert len(set(values)) == (1 if constant.name == "DRWA_HIDDEN_MAX" else 2)
+    assert constant.value not in values
     for value in values:
         assert f"{value}\n" in model.law_source(constant.edit(value))
 
