@@ -113,12 +113,13 @@ MECHANISMS: dict[str, Edits] = {
     ),
     "a lost rate brings DRAIN": ((" || d->rate + d->dev < d->good / 2;", ";"),),
     "a path that became longer within DRAIN": (
-        ("(left_us > (s32)jitter_us &&", "(0 && left_us > (s32)jitter_us &&"),
+        ("bool longer = left_us > (s32)jitter_us &&", "bool longer = jitter_us && 0 &&"),
     ),
     "not where a silence explains it": (
         ("DRWA_QUEUE_MIN_US + READ_ONCE(l->silence_us);", "DRWA_QUEUE_MIN_US;"),
     ),
-    "not within its second round": ((" && d->rounds == 2 * DRWA_DRAIN_ROUNDS)", ")"),),
+    "not where a count is late": (("jitter_us && !READ_ONCE(l->late);", "jitter_us;"),),
+    "not within its second round": (("(longer && d->rounds == 2 * DRWA_DRAIN_ROUNDS)", "longer"),),
     "others' bytes bring DRAIN": (
         ("READ_ONCE(l->others) > DRWA_RIVAL_PART || d->rate", "d->rate"),
     ),

@@ -165,9 +165,8 @@ static inline void drwa_credit(struct drwa_link *l, u32 bytes)
 }
 
 /* Should the link's bytes be counted after this connection's round? Once a second, and
- * in four paths: senders' flights are one apart. Not RTTs: a rival's queue would keep
- * itself from being missed. Whoever counted may have had a clock that was up to a second
- * ahead of this connection's.
+ * in four RTTs: senders' flights are one apart. Whoever counted may have had a clock
+ * that was up to a second ahead of this connection's.
  */
 static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *l,
 				  u32 now_us)
@@ -175,7 +174,7 @@ static inline bool drwa_count_due(const struct drwa *d, const struct drwa_link *
 	u32 elapsed_us = now_us - READ_ONCE(l->counted_us);
 
 	return elapsed_us + DRWA_SECOND_US >= 2 * DRWA_SECOND_US &&
-	       elapsed_us / 4 >= d->path_us;
+	       elapsed_us / 4 >= d->rtt_us;
 }
 
 void drwa_reset(struct drwa *d, enum drwa_law law);

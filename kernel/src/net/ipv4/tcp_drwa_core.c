@@ -74,7 +74,8 @@
  * two rounds. A round that brings more for an RTT than that and two segments has what
  * was offered before, and does not count; one that brings less does. The queue goes,
  * and the least delay since the round before is the path's; without that round's if the
- * first one has 4 ms and silence more, for then the path became longer meanwhile. In order:
+ * first one has 4 ms and silence more, for then the path became longer meanwhile (but where
+ * a count is late, it may be a rival's queue). In order:
  *   - It is 2 ms or more below base: the path is shorter. Repeat the round with 3/4 of
  *     rate * max(path, silence), until the delay falls no further.
  *   - It is up to 4 ms above: base follows.
@@ -89,12 +90,12 @@
  * too: its window is too small, so the rate falls, and the window after it, round by round.
  *
  * Others are what the queue's interfaces received beyond our connections' bytes, counted
- * when a second and four paths are over. What comes for other hosts is not seen.
+ * when a second and four RTTs are over. What comes for other hosts is not seen.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
- * when others bring less than 1/16. A count over two seconds and eight RTTs has our pause
- * in it: of what others brought before it leaves half at most, for rivals alone.
+ * when others bring less than 1/16. A count that is two such times late has our pause in
+ * it: of what others brought before it leaves half at most, for rivals alone.
  *
  * A middlebox that lowers the window's scale in a SYN hides bits of each window from the
  * sender: it sees 1/2, 1/4, .. of the bytes, and a window that follows what came would
@@ -393,8 +394,9 @@ static void delay_drained(struct drwa *d, const struct drwa_link *l, u32 now_us)
 	bool others = READ_ONCE(l->others) > DRWA_RIVAL_PART;
 	u32 q_us = d->drain_q_us, jitter_us = DRWA_QUEUE_MIN_US + READ_ONCE(l->silence_us);
 	s32 left_us = d->owd_us - d->drain_owd_us;
+	bool longer = left_us > (s32)jitter_us && !READ_ONCE(l->late);
 
-	if (left_us < 0 || (left_us > (s32)jitter_us && d->rounds == 2 * DRWA_DRAIN_ROUNDS))
+	if (left_us < 0 || (longer && d->rounds == 2 * DRWA_DRAIN_ROUNDS))
 		d->drain_owd_us = d->owd_us;
 	if (d->rounds > DRWA_DRAIN_ROUNDS && --d->rounds > DRWA_DRAIN_ROUNDS)
 		return;

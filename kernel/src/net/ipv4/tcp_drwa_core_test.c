@@ -255,7 +255,7 @@ static void drwa_core_needs_a_count_for_a_rival(struct kunit *test)
 	p.rival_us = 3 * p.base_us;
 	for (i = 0; i < 100; i++) {
 		/* It is what came, though never compared. */
-		p.link.counted_us = p.now_us + DRWA_SECOND_US;
+		p.link.counted_us = p.now_us;
 		p.others += p.window;
 		test_path_round(&p);
 	}

@@ -224,7 +224,7 @@ static void tcp_drwa_count_queue(struct tcp_drwa_queue *queue)
 	u32 now_us = READ_ONCE(queue->due_us);
 	struct tcp_drwa_bytes bytes;
 
-	/* Who asked has waited for its paths, but may not have known of the last count. */
+	/* The round that asked may not have known of the last count. */
 	if (!d.rtt_us || !drwa_count_due(&d, &queue->link, now_us))
 		return;
 	bytes = tcp_drwa_queue_bytes(queue);
