@@ -79,7 +79,9 @@ MECHANISMS: dict[str, Edits] = {
     "START's rounds wait for none": (
         ("	return d->phase == DRWA_START ||\n	       (s32)", "	return (s32)"),
     ),
-    "rounds with a pause say nothing": ((" && !look_paused(r, max(d->rtt_us, last_rtt_us));", ";"),),
+    "rounds with a pause say nothing": (
+        (" && !look_paused(r, max(d->rtt_us, last_rtt_us));", ";"),
+    ),
     "the added segment": (("drwa_bytes(rate, us) + r->mss,", "drwa_bytes(rate, us),"),),
     "the least target of all": (
         ("	if (others_us < target_us &&", "	if (0 && others_us < target_us &&"),
@@ -201,7 +203,10 @@ MECHANISMS: dict[str, Edits] = {
         ("flight > d->wnd / 2 + r->mss || d->hidden", "flight > 2 * d->wnd || d->hidden"),
     ),
     "no trial in a pause": (
-        (" ||\n	    look_paused(r, d->path_us))\n		return false", ")\n		return false"),
+        (
+            " ||\n	    look_paused(r, d->path_us))\n		return false",
+            ")\n		return false",
+        ),
     ),
     "no trial in a slow start": (
         (
