@@ -215,7 +215,7 @@ MECHANISMS: dict[str, Edits] = {
         ),
     ),
     "no trial in START behind others": (
-        ("!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));", "1);"),
+        ("!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));", "!!l);"),
     ),
     "a trial shows by a quarter and dev": (
         ("quarter(d->good) + min(2 * d->dev, d->good / 2)", "quarter(d->good)"),
