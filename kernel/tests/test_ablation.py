@@ -21,7 +21,10 @@ def test_a_mechanism_can_be_left_out(law: ablation.Law, mechanism: str, tmp_path
     rest = tmp_path / "rest.c"
     rest.write_text(builds.edited(law.source, law.mechanisms[mechanism]))
     assert rest.read_text() != law.source.read_text()
-    flags = [*builds.WARNINGS, "-Wno-sign-compare", "-Wno-unused-parameter", *builds.INCLUDES]
+    flags = [*builds.WARNINGS, "-Wno-sign-compare", *builds.INCLUDES]
+    # As the two models build: the gate's does without this warning
+    if law is ablation.GATE:
+        flags.append("-Wno-unused-parameter")
     builds.run(["gcc", "-fsyntax-only", *flags, rest])
 
 
