@@ -239,6 +239,37 @@ def test_compiled_once_stays_known(
     assert "| 6.12 | 1 | 1 | 0 | 1 |" in page(world)
 
 
+def test_compiled_without_the_submodules_of_a_snapshot(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them lies behind a link, as KernelSU's does."""
+    small_trees.build_tools(tmp_path / "tools", monkeypatch)
+    make = tmp_path / "tools/make"
+    lacks = """\
+for file in drivers/ksu/Kconfig drivers/hwid/Kconfig; do
+	[ -f $file ] || { echo "a:1: can't open file \\"$file\\"" >&2; exit 1; }
+done
+"""
+    make.write_text(make.read_text().replace("\n", f"\n{lacks}", 1))
+    kernel = world.top / KERNEL
+    write(kernel / "arch/arm64/configs/defconfig", "CONFIG_NET=y\n")
+    write(kernel / "drivers/Kconfig", "")
+    (kernel / "drivers/ksu").symlink_to("../KernelSU/kernel")
+    commit(kernel, "A submodule")
+    bare = tmp_path / "bare"
+    git(world.top, "clone", "--quiet", "--bare", str(kernel), str(bare))
+    options = "--record", "--compile", f"--kernel={bare}"
+    assert program(world, "check-trees", *options).code == 0
+    (result,) = json.loads((world.series("device") / "results/kernels.json").read_text())
+    assert result["identical"]
+    assert result["compiled"].endswith(
+        "; empty, in place of a submodule: KernelSU/kernel/Kconfig, drivers/hwid/Kconfig"
+    )
+    options = "--record", "--compile", f"--kernel={kernel}"
+    tried = program(world, "check-trees", *options)
+    assert tried.code == 1, "a tree of work is nobody's to complete"
+
+
 def test_build_graph_is_checked(world: World) -> None:
     write(world.series("device") / "Android.bp", 'cc_library { name: "a", shared_libs: ["b"] }')
     tried = program(world, "check-trees", "--record", *world.trees)
