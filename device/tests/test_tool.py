@@ -1517,3 +1517,22 @@ def test_entry_runs_without_site_packages(world: World) -> None:
         pytest.skip("/usr/bin/python3 is older than 3.11")
     ran = world.run("check", *world.trees, prefix=("/usr/bin/python3", "-S"))
     assert ran.code == 0
+
+
+# As an older Python would: it has neither the version nor all modules.
+OLDER = """\
+import runpy, sys
+sys.version_info = (3, 10, 12)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["drwa", "check-kmi", "check-trees", "matrix"])
+def test_an_older_python_is_told(name: str) -> None:
+    program = str(DEVICE / name)
+    done = subprocess.run(
+        [sys.executable, "-c", OLDER, program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"{name}: needs Python 3.11 or newer: run it as python3.11 {program}\n"
