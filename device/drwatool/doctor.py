@@ -38,6 +38,8 @@ FRAGMENT = "kernel/configs/drwa.config"
 MAKEFILES = ["*/*.mk", "*/*/*.mk", "*/*/*/*.mk"]
 MODULE = "com.android.tethering"
 TOO_OLD = "nothing of DRWA runs there: take Linux 4.14 or newer"
+# Has the series that brings netd's programs
+LOADER_PROJECT = "system_bpf"
 # Of each host: whose programs govern on a kernel without the series
 PROGRAMS = {"A": "the module's programs", "B": "netd's programs"}
 FROM_SOURCE = "set PRODUCT_MODULE_BUILD_FROM_SOURCE := true, or use --host B"
@@ -89,7 +91,10 @@ def examine(
         if host == "A":
             findings.append(_module(trees.aosp_folder, makefiles))
         vendor_module = _vendor_module(makefiles)
-        findings += [vendor_module] if vendor_module else _prebuilt_kernels(makefiles)
+        if vendor_module:
+            findings.append(vendor_module)
+        elif any(project.name == KERNEL_PROJECT for project in trees.projects):
+            findings += _prebuilt_kernels(makefiles)
         findings += _uplink_module(makefiles)
         if (trees.aosp_folder / PLACE).is_dir():
             findings += _graph(trees, makefiles, progress)
@@ -263,8 +268,8 @@ def _option(trees: Trees, host: str) -> Finding:
     version = _version(trees, text)
     if version and version < OLDEST_KERNEL:
         return _without_series(version, newest, text, sources, host)
-    if host == "A" and trees.kernel_folder is None:
-        return _programs(newest, text)
+    if trees.kernel_folder is None and _has_programs(trees, host):
+        return _programs(newest, text, host)
     if newest:
         return Finding(BAD, f"{newest} lacks {OPTION}=y: the fragment is not merged", _merge())
     if path := _first_with(setting, sources):
@@ -272,6 +277,11 @@ def _option(trees: Trees, host: str) -> Finding:
     return Finding(
         UNKNOWN, f"no kernel is configured yet, and no defconfig has {OPTION}=y", _merge()
     )
+
+
+def _has_programs(trees: Trees, host: str) -> bool:
+    """Whether what is patched brings programs: the module always, the platform by its loader."""
+    return host == "A" or any(project.name == LOADER_PROJECT for project in trees.projects)
 
 
 def _version(trees: Trees, configuration: str) -> tuple[int, int] | None:
@@ -310,14 +320,13 @@ def _without_series(
     return Finding(UNKNOWN, f"{where}, {what}", advice)
 
 
-def _programs(path: Path | None, text: str) -> Finding:
-    """Whether a kernel that need not be patched takes the module's programs."""
+def _programs(path: Path | None, text: str, host: str) -> Finding:
+    """Whether a kernel that need not be patched takes the host's programs."""
     if path is None:
         since = ".".join(map(str, OLDEST_FOR_PROGRAMS))
         return Finding(
             GOOD,
-            f"the module's programs govern where the kernel lacks {OPTION}=y, "
-            f"if it is {since} or newer",
+            f"{PROGRAMS[host]} govern where the kernel lacks {OPTION}=y, if it is {since} or newer",
         )
     if f"\n{BPF_OPTION}=y\n" not in f"\n{text}":
         return Finding(
@@ -325,7 +334,7 @@ def _programs(path: Path | None, text: str) -> Finding:
             f"{path} has neither {OPTION}=y nor {BPF_OPTION}=y",
             f"set {BPF_OPTION}=y, or apply the kernel's series with --kernel, and {_merge()}",
         )
-    return Finding(GOOD, f"{path} has {BPF_OPTION}=y, for the module's programs")
+    return Finding(GOOD, f"{path} has {BPF_OPTION}=y, for {PROGRAMS[host]}")
 
 
 def _merge() -> str:

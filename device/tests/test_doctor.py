@@ -15,6 +15,7 @@ from small_trees import DEVICE, KERNEL, MODULE, World, commit, copy, write
 from drwalab import kernels
 from drwatool import doctor
 from drwatool.graph import put_repository
+from drwatool.trees import Project, Trees
 
 template = small_trees.template
 
@@ -214,6 +215,34 @@ def test_the_uplinks_module(world: World) -> None:
     )
     assert bad(world) == []
     assert "BoardConfig.mk:2 ships sch_drwa_up.ko" in world.drwa("doctor").out
+
+
+def test_a_prebuilt_kernel_is_no_fault_where_none_is_patched(world: World) -> None:
+    path = world.top / PHONE / "BoardConfig.mk"
+    write(path, path.read_text() + "TARGET_PREBUILT_KERNEL := Image.gz\n")
+    done = world.run("doctor", "--aosp", str(world.top / "aosp"), "--json")
+    assert done.code == 0
+    assert {each["verdict"] for each in done.report["findings"]} == {doctor.GOOD}
+
+
+@pytest.mark.parametrize(
+    ("host", "loader", "verdict", "what"),
+    [
+        ("A", False, doctor.GOOD, "the module's programs govern where the kernel lacks"),
+        ("B", True, doctor.GOOD, "netd's programs govern where the kernel lacks CONFIG_TCP_DRWA"),
+        ("B", False, doctor.UNKNOWN, "no defconfig has CONFIG_TCP_DRWA=y"),
+    ],
+)
+def test_programs_need_no_option_of_the_kernel(
+    tmp_path: Path, host: str, loader: bool, verdict: str, what: str
+) -> None:
+    """The module's, and netd's where the platform's loader is patched."""
+    projects = [Project("system_netd", tmp_path, "system_netd/15")]
+    projects += [Project("system_bpf", tmp_path, "system_bpf/15")] if loader else []
+    trees = Trees(None, None, tuple(projects), (), (), tmp_path, None)
+    found = doctor._option(trees, host)
+    assert found.verdict == verdict
+    assert what in found.what
 
 
 def test_a_missing_module_is_a_prebuilt_one(world: World) -> None:
