@@ -217,9 +217,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--host",
         choices=HOSTS,
-        default="A",
-        help="what sets the knob: A, ConnectivityService, built from source (default); "
-        "B, a system service, where the tethering module comes signed from outside",
+        help="what sets the knob: A, ConnectivityService, built from source (default for trees); "
+        "B, a system service, where the tethering module comes signed from outside; a phone "
+        "tells which it has",
     )
     made.add_argument(
         "--with-tests",
@@ -293,13 +293,14 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     if options.line:
         return _write_line(options.line, options.output, report)
     aosp, kernel = (path and path.resolve() for path in (options.aosp, options.kernel))
-    trees = find(aosp, kernel, options.android, options.host)
-    _say_choice(trees, options.host, report)
+    host = options.host or "A"
+    trees = find(aosp, kernel, options.android, host)
+    _say_choice(trees, host, report)
     if options.project:
         trees = _only(trees, options.project)
     if trees.needed and options.command in ("check", "apply"):
         raise UsageError(
-            f"{', '.join(trees.needed)} is not in {aosp}, and is what host {options.host} is made "
+            f"{', '.join(trees.needed)} is not in {aosp}, and is what host {host} is made "
             "of: sync it, or use --host B"
         )
     with (
@@ -326,7 +327,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         dry = options.dry_run or options.command == "check"
         if not dry:
             carry_out(changes, report.progress)
-        _say_changes(changes, options.command, dry, report, PAGES[options.host])
+        _say_changes(changes, options.command, dry, report, PAGES[host])
     return 0
 
 

@@ -47,6 +47,7 @@ ADB_TIMEOUT_S = 60
 # Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
 QUESTIONS = """\
 echo "kernel=$(uname -r)"
+service check drwa 2>/dev/null | grep -q ': found$' && echo service=drwa
 [ ! -d /sys/module/drwa ] || echo vendor_module=drwa
 for knob in /proc/sys/net/ipv4/conf/*/tcp_drwa_lambda; do
     [ -e "$knob" ] || continue
@@ -79,10 +80,12 @@ class Finding:
 def examine(
     trees: Trees,
     opened: Iterable[tuple[Project, Repository]],
-    host: str,
+    host: str | None,
     adb: str | None,
     progress: Progress,
 ) -> list[Finding]:
+    """Of trees for host A if it is not told, and of a phone for the host that it has."""
+    of_phone, host = host, host or "A"
     findings = [_patches(project, repository) for project, repository in opened]
     vendor_module = None
     if trees.aosp_folder is not None:
@@ -101,7 +104,7 @@ def examine(
     if vendor_module is None and (trees.kernel_folder or trees.aosp_folder):
         findings.append(_option(trees, host))
     if adb is not None:
-        findings += phone(ask_phone(adb), host)
+        findings += phone(ask_phone(adb), of_phone)
     return findings
 
 
@@ -362,13 +365,14 @@ def ask_phone(adb: str) -> str:
     return done.stdout
 
 
-def phone(answers: str, host: str) -> Iterator[Finding]:
-    """What follows from the answers to QUESTIONS."""
+def phone(answers: str, host: str | None) -> Iterator[Finding]:
+    """What follows from the answers to QUESTIONS, of the phone's own host if none is named."""
     found: dict[str, list[str]] = {}
     for line in answers.splitlines():
         key, _, value = line.partition("=")
         if value:
             found.setdefault(key, []).append(value)
+    host = host or ("B" if "service" in found else "A")
     kernel = found.get("kernel", ["?"])[0]
     if knobs := found.get("knob"):
         words = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]

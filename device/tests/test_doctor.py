@@ -502,6 +502,31 @@ def test_googles_module_is_no_matter_for_host_b() -> None:
     assert verdicts(GOOD.replace("com.android", "com.google.android"), "B") == []
 
 
+def test_a_phone_tells_which_host_it_has() -> None:
+    """Where nobody names one: a phone with the service needs no module of ours."""
+    google = GOOD.replace("com.android", "com.google.android")
+    assert [found.verdict for found in doctor.phone(google, None)] == [doctor.GOOD, doctor.BAD]
+    service = "service=drwa\n" + google
+    assert [found.verdict for found in doctor.phone(service, None)] == [doctor.GOOD]
+    netds = "service=drwa\nprograms=Knobs: BPF, through netd\n" + WITHOUT_KNOB
+    assert "netd's programs govern" in next(doctor.phone(netds, None)).what
+    # A host that is named is believed.
+    assert [found.verdict for found in doctor.phone(service, "A")] == [doctor.GOOD, doctor.BAD]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_service_is_asked_for(world: World, tmp_path: Path, there: bool) -> None:
+    said = f"Service $2: {'found' if there else 'not found'}"
+    write(tmp_path / "service", f'#!/bin/sh\n[ "$1 $2" = "check drwa" ] && echo "{said}"\n')
+    write(tmp_path / "pm", "#!/bin/sh\necho package:com.google.android.tethering\n")
+    write(tmp_path / "adb", f'#!/bin/sh\nPATH={tmp_path}:$PATH\nexec sh -c "$2"\n')
+    for name in "adb", "pm", "service":
+        (tmp_path / name).chmod(0o755)
+    done = world.run("doctor", "--adb", str(tmp_path / "adb"), "--json")
+    googles = [each for each in done.report["findings"] if "is Google's" in each["what"]]
+    assert bool(googles) != there
+
+
 def test_where_it_is_on_is_told() -> None:
     assert "has the knob; on: rmnet_data0 125" in next(doctor.phone(GOOD, "A")).what
     loaded = next(doctor.phone("vendor_module=drwa\n" + GOOD, "B")).what
