@@ -29,8 +29,6 @@ GOOD = "good"
 BAD = "BAD"
 UNKNOWN = "unknown"
 OPTION = "CONFIG_TCP_DRWA"
-# The uplink's qdisc, built in or a module.
-UPLINK_OPTION = "CONFIG_NET_SCH_DRWA_UP"
 # What the form without patches to the kernel needs.
 BPF_OPTION = "CONFIG_NET_CLS_BPF"
 FRAGMENT = "kernel/configs/drwa.config"
@@ -232,7 +230,7 @@ def _vendor_module(makefiles: dict[str, list[str]]) -> Finding | None:
 
 
 def _uplink_module(makefiles: dict[str, list[str]]) -> Iterator[Finding]:
-    """Of a board that ships the uplink's qdisc; one that does not may have it in its kernel."""
+    """Of a board that ships the uplink's qdisc, which a target for uploads needs."""
     for place in _search(makefiles, r"^[^#]*(BoardConfigDrwaUplink\.mk|/sch_drwa_up\.ko\b)"):
         yield Finding(GOOD, f"{place} ships sch_drwa_up.ko, for uplinks")
         return
@@ -492,8 +490,8 @@ def _phone_uplink(wanted: str, dump: list[str]) -> Finding:
     if any("This kernel has no drwa_up" in line for line in dump):
         return Finding(
             BAD,
-            f"{what}, and the kernel has no drwa_up",
-            f"ship sch_drwa_up.ko by BoardConfigDrwaUplink.mk, or set {UPLINK_OPTION}=y",
+            f"{what}, and the kernel has no drwa_up: sch_drwa_up.ko is not loaded",
+            "ship it by BoardConfigDrwaUplink.mk, and have it loaded at boot",
         )
     refused = [line for line in dump if re.match(r"(?!setTarget:)\S+: ", line)]
     if refused:

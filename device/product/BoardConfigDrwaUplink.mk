@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The board's part of DRWA's uplink where its qdisc is a module, sch_drwa_up.ko, and not in the kernel.
+# The board's part of DRWA's uplink, whose qdisc is a module, sch_drwa_up.ko.
 # At the end of BoardConfig.mk, after BoardConfigDrwa.mk or BoardConfigDrwaModule.mk:
 #
 #     DRWA_UPLINK_MODULE := device/COMPANY/DEVICE-kernel/sch_drwa_up.ko

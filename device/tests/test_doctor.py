@@ -604,7 +604,7 @@ UPLINK = "carrier=drwa_uplink_target_ms_int = "
             "20",
             "uplink=DrwaUplink\nuplink=This kernel has no drwa_up.\n",
             doctor.BAD,
-            "and the kernel has no drwa_up",
+            "and the kernel has no drwa_up: sch_drwa_up.ko is not loaded",
         ),
         (
             "20",
