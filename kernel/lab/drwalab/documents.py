@@ -129,6 +129,7 @@ def _carrier() -> Iterator[tuple[str, int]]:
         head = {"stock": "off (stock)", "1.25": "**1.25**"}.get(name, name)
         yield f"| {head} | {' | '.join(cells)} |", len(f"| {head} |")
     yield from _steps_of_lambda()
+    yield from _radios()
 
 
 def _steps_of_lambda() -> Iterator[tuple[str, int]]:
@@ -153,6 +154,29 @@ def _steps_of_lambda() -> Iterator[tuple[str, int]]:
     start = "λ = 1.50 gains "
     end = "times the p95 RTT of 1.25"
     yield f"{start}{second[0]} points more, for {span(second[1], 1)} {end}", len(start)
+
+
+# Names of results/lambda-radios.md's links, by what they are of
+THIRD, FIFTH = re.compile("UMTS|EVDO|evdo|hspap"), re.compile("5g|nr-")
+
+
+def _radios() -> Iterator[tuple[str, int]]:
+    """What another λ than the default has of that one's delay and goodput, by radio."""
+
+    def of_default(radio: re.Pattern[str], scheme: str, head: str) -> str:
+        rows = [row for row in table("lambda-radios") if radio.search(row["Link"])]
+        there, default = (
+            [float(row[head]) for row in rows if row["Scheme"] == each]
+            for each in (scheme, "drwa λ=1.25")
+        )
+        return f"{span([100 * a / b for a, b in zip(there, default, strict=True)])} %"
+
+    start = "On 3G, 1.00 has "
+    low = of_default(THIRD, "drwa λ=1.00", "RTT p95 ms")
+    yield f"{start}{low} of the p95 RTT of 1.25.", len(start)
+    start = "On 5G, 1.50 has "
+    goodput, high = (of_default(FIFTH, "drwa λ=1.50", h) for h in ("Goodput Mb/s", "RTT p95 ms"))
+    yield f"{start}{goodput} of its goodput at {high} of its p95 RTT", len(start)
 
 
 def _kernel() -> Iterator[tuple[str, int]]:
