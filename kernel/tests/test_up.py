@@ -586,6 +586,19 @@ def test_nothing_depends_on_where_counters_are(clock_us: int, released: int, see
     assert one.flow_bytes == other.flow_bytes
 
 
+@pytest.mark.parametrize(("before_mbps", "mbps"), [(0, 5), (20, 2)])
+def test_hours_without_a_full_link(before_mbps: int, mbps: int) -> None:
+    """Half of what 32 bits of microseconds count: what was long ago is not yet to come."""
+    from_us = 2200 * 1_000_000
+    flows = [Flow(model.QUERY, start_us=0, interval_us=500_000), Flow(start_us=from_us)]
+    if before_mbps:
+        flows.append(Flow(start_us=0, stop_us=20_000_000))
+    events = [Event(from_us // 2, mbps * 1_000_000)]
+    run = model.run(flows, rate_bps=(before_mbps or mbps) * 1_000_000, events=events, seconds=2230)
+    assert run.flow_bytes[1] * 8 / 30 > 0.9 * mbps * 1_000_000
+    assert run.rtt_ms(0.9, -40) < 150
+
+
 def test_more_flows_than_places() -> None:
     """Who finds no place has no marks; those of the others are enough."""
     flows = [PROBES, *(Flow(start_us=1_000_000 + 20_000 * i) for i in range(70))]

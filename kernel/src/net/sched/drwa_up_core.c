@@ -683,7 +683,8 @@ static void up_news(struct drwa_up *u, struct drwa_up_flow *f, const struct drwa
 		return;
 
 	/* It is a queue: nothing overtakes. */
-	if (u->answered && before_us(at_us, u->crossed_us))
+	if (u->answered && now_us - u->answered_us < UP_FORGET_US &&
+	    before_us(at_us, u->crossed_us))
 		at_us = u->crossed_us;
 	u->gap_us += (s32)(min_t(u32, now_us - u->answered_us, 2 * UP_SPAN_US) -
 			   u->gap_us) >> (u->answered ? 3 : 0);
@@ -725,7 +726,7 @@ static void up_news(struct drwa_up *u, struct drwa_up_flow *f, const struct drwa
 		return;
 	}
 	/* Until then DRAIN gave its time the rate, not the link. */
-	if (before_us(m->us, u->drained_us))
+	if (now_us - u->drained_us < UP_FORGET_US && before_us(m->us, u->drained_us))
 		up_rate_anew(u, at_us);
 	else
 		up_rates(u, full);
