@@ -66,6 +66,7 @@ static void drwa_up_query(u8 mux_id, u8 bearer_id)
 
 	if (!skb)
 		return;
+	skb->protocol = htons(ETH_P_MAP);
 	query = skb_put_zero(skb, sizeof(*query));
 	query->control = UP_QMAP_CONTROL;
 	query->mux = mux_id;

@@ -462,15 +462,15 @@ static bool drwa_up_is_short(const struct sk_buff *skb)
 	return qdisc_pkt_len(skb) <= UP_SHORT_BYTES;
 }
 
-static u32 drwa_up_place(struct sk_buff *skb)
+static u32 drwa_up_place(u32 hash)
 {
-	return skb_get_hash(skb) % UP_PLACES;
+	return hash % UP_PLACES;
 }
 
 /* Is a packet of the same flow in the child? */
 static bool drwa_up_is_behind(struct drwa_up_sched_data *q, struct sk_buff *skb)
 {
-	return q->qdisc->q.qlen && q->last[drwa_up_place(skb)];
+	return q->qdisc->q.qlen && q->last[drwa_up_place(skb_get_hash(skb))];
 }
 
 static void drwa_up_part(struct drwa_up_sched_data *q)
@@ -480,9 +480,9 @@ static void drwa_up_part(struct drwa_up_sched_data *q)
 }
 
 /* The child took it. Which of two flows leaves it first is the child's matter. */
-static void drwa_up_follow(struct drwa_up_sched_data *q, struct sk_buff *skb)
+static void drwa_up_follow(struct drwa_up_sched_data *q, const struct sk_buff *skb, u32 hash)
 {
-	u32 place = drwa_up_place(skb), hash = skb_get_hash(skb);
+	u32 place = drwa_up_place(hash);
 
 	if (q->last[place] && (q->last[place] == UP_MIXED || q->hash[place] != hash)) {
 		q->last[place] = UP_MIXED;
@@ -496,7 +496,7 @@ static void drwa_up_follow(struct drwa_up_sched_data *q, struct sk_buff *skb)
 /* The child has given it. */
 static void drwa_up_unfollow(struct drwa_up_sched_data *q, struct sk_buff *skb)
 {
-	u32 place = drwa_up_place(skb);
+	u32 place = drwa_up_place(skb_get_hash(skb));
 
 	if (q->last[place] == skb)
 		q->last[place] = NULL;
@@ -509,11 +509,14 @@ static int drwa_up_enqueue_child(struct sk_buff *skb, struct Qdisc *sch,
 {
 	struct drwa_up_sched_data *q = qdisc_priv(sch);
 	unsigned int len = qdisc_pkt_len(skb);
+	u32 hash = skb_get_hash(skb);
 	int ret = qdisc_enqueue(skb, q->qdisc, to_free);
 
-	/* After NET_XMIT_CN it is there, and another one was dropped. */
+	/* After NET_XMIT_CN it is there, and another one was dropped. A child such as netem
+	 * may have put a copy in its place.
+	 */
 	if (ret == NET_XMIT_SUCCESS || ret == NET_XMIT_CN)
-		drwa_up_follow(q, skb);
+		drwa_up_follow(q, skb, hash);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))
 			qdisc_qstats_drop(sch);
@@ -528,7 +531,7 @@ static int drwa_up_split(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
-	unsigned int len = 0, before = qdisc_pkt_len(skb);
+	unsigned int bytes, len = 0, before = qdisc_pkt_len(skb);
 	struct sk_buff *segs, *next;
 	int taken = 0;
 
@@ -538,9 +541,13 @@ static int drwa_up_split(struct sk_buff *skb, struct Qdisc *sch,
 	for (; segs; segs = next) {
 		next = segs->next;
 		skb_mark_not_on_list(segs);
-		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		bytes = segs->len;
+		qdisc_skb_cb(segs)->pkt_len = bytes;
+#ifdef DRWA_UP_PKT_SEGS
+		qdisc_skb_cb(segs)->pkt_segs = 1;
+#endif
 		if (drwa_up_enqueue_child(segs, sch, to_free) == NET_XMIT_SUCCESS) {
-			len += segs->len;
+			len += bytes;
 			taken++;
 		}
 	}
@@ -715,6 +722,11 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 					  extack);
 	if (err < 0)
 		return err;
+	/* A modem is the device's, whatever name space its interface is in. */
+	if (tb[TCA_DRWA_UP_MUX] && nla_get_u32(tb[TCA_DRWA_UP_MUX]) && !capable(CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(extack, "mux needs CAP_NET_ADMIN in the first user name space");
+		return -EPERM;
+	}
 	spin_lock_bh(&q->lock);
 	if (tb[TCA_DRWA_UP_TARGET]) {
 		q->target_us = nla_get_u32(tb[TCA_DRWA_UP_TARGET]);
