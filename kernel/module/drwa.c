@@ -319,6 +319,9 @@ static void drwa_connected(struct sock *sk)
 	u32 now_us = tcp_clock_us();
 	struct drwa_sock *s;
 
+	/* One that was disconnected is another connection now. */
+	if (READ_ONCE(drwa_entries))
+		drwa_forget_sock(sk);
 	if (!tp->srtt_us)
 		return;
 	rcu_read_lock();
@@ -651,8 +654,11 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 	struct tcp_drwa_dev *dev;
 	bool clock;
 
+	/* The kernel has still to look whether it is in the window, and new. */
+	if (before(end_seq, tp->rcv_wup) || after(seq, tp->rcv_nxt + tcp_receive_window(tp)))
+		return;
 	clock = tp->rx_opt.tstamp_ok && drwa_timestamps(tcp_hdr(skb), &tsval, &tsecr);
-	if (clock)
+	if (clock && (s32)(tsval - tp->rx_opt.ts_recent) >= 0)
 		drwa_measure(sk, s, now_us, tsval, tsecr, len);
 	/* Behind a hole, data comes that is not counted yet; with a FIN, nothing comes behind. */
 	if (after(seq, tp->rcv_nxt) || !after(end_seq, tp->rcv_nxt) ||
@@ -893,6 +899,10 @@ static int __init drwa_init(void)
 	if (IS_ENABLED(CONFIG_TCP_DRWA)) {
 		pr_err("this kernel has the patch series: it needs no module\n");
 		return -EEXIST;
+	}
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		pr_err("probes would sleep where PREEMPT_RT may not: take the patch series\n");
+		return -EOPNOTSUPP;
 	}
 	if (!drwa_sockets || drwa_sockets > DRWA_SOCKETS_MAX) {
 		pr_err("sockets=%u: give 1 to %d\n", drwa_sockets, DRWA_SOCKETS_MAX);
