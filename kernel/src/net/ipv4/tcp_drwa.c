@@ -168,7 +168,7 @@ static void tcp_drwa_let_go(struct sock *sk)
 	u64 needed;
 	u32 clamp;
 
-	if (tp->drwa.wnd && sk->sk_rcvbuf > rmem_max &&
+	if (sk->sk_rcvbuf > rmem_max &&
 	    !(sk->sk_userlocks & SOCK_RCVBUF_LOCK)) {
 		clamp = tcp_win_from_space(sk, rmem_max);
 		WRITE_ONCE(tp->window_clamp, min(tp->window_clamp, clamp));
@@ -185,17 +185,21 @@ void __tcp_drwa_data_recv(struct sock *sk, u32 seq)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct drwa *d = &tp->drwa;
 	struct tcp_drwa_dev *dev;
-	u32 received;
+	u32 received, rtt_us;
 
 	if (!d->rtt_us)
 		return;
 	received = tp->rcv_nxt - d->round_seq;
+	rtt_us = d->law == DRWA_LAW_DELAY && d->samples ? d->least_us : d->rtt_us;
 	rcu_read_lock();
 	dev = tcp_drwa_sk_dev(sk);
 	if (dev && !tcp_drwa_dev_due(dev, d, tp->tcp_mstamp, tp->rcv_nxt - seq))
 		goto unlock;
 	if (dev && d->law == tcp_drwa_law() &&
 	    tcp_drwa_dev_round(dev, d, tp->tcp_mstamp, tp->rcv_nxt, tp->advmss)) {
+		/* A minute of silence ended: what comes now is as a first flight. */
+		if (!d->rtt_us)
+			tcp_drwa_begin(sk, dev, rtt_us);
 		tcp_drwa_align(tp);
 		tcp_drwa_grow_rcvbuf(sk, received);
 		trace_tcp_drwa_round(sk);

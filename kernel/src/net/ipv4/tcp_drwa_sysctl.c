@@ -405,17 +405,21 @@ static void tcp_drwa_join(struct tcp_drwa_dev *dev, struct tcp_drwa_queue *queue
 		WRITE_ONCE(queue->link.others, 0);
 }
 
-static void tcp_drwa_leave(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev)
+/* Free it behind its last interface, in which nobody may find it from then on. */
+static void tcp_drwa_queue_put(struct tcp_drwa_net *dn, struct tcp_drwa_queue *queue)
 {
-	struct tcp_drwa_queue *queue = tcp_drwa_queue_of(dev);
-
-	list_del(&dev->node);
 	if (!list_empty(&queue->devs))
 		return;
 	if (queue->id)
 		xa_erase(&dn->queues, queue->id);
 	list_del(&queue->node);
 	kfree_rcu(queue, rcu);
+}
+
+static void tcp_drwa_leave(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev)
+{
+	list_del(&dev->node);
+	tcp_drwa_queue_put(dn, tcp_drwa_queue_of(dev));
 }
 
 static void tcp_drwa_dev_free(struct rcu_head *rcu)
@@ -464,12 +468,13 @@ static int tcp_drwa_set_lambda(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev
 /* Connections see it when their round ends. */
 static int tcp_drwa_set_queue(struct tcp_drwa_net *dn, struct tcp_drwa_dev *dev, int id)
 {
-	struct tcp_drwa_queue *queue = tcp_drwa_queue_get(dn, id);
+	struct tcp_drwa_queue *left = tcp_drwa_queue_of(dev), *queue = tcp_drwa_queue_get(dn, id);
 
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	tcp_drwa_leave(dn, dev);
+	list_del(&dev->node);
 	tcp_drwa_join(dev, queue);
+	tcp_drwa_queue_put(dn, left);
 	return 0;
 }
 

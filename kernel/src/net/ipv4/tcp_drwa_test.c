@@ -742,6 +742,22 @@ static void tcp_drwa_clock_goes(struct kunit *test)
 	KUNIT_EXPECT_NE(test, tp->drwa.wnd, 0U);
 }
 
+/* The first segment after a minute's pause ends all that was learned, and begins anew. */
+static void tcp_drwa_begins_anew_after_a_pause(struct kunit *test)
+{
+	struct tcp_sock *tp = test_sock(test, test->priv);
+	u32 cwnd = 10 * TEST_MSS;
+
+	KUNIT_ASSERT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 10);
+	KUNIT_EXPECT_GT(test, tp->drwa.wnd, 100000U);
+	tp->tcp_mstamp += 61 * TEST_SECOND_US;
+	test_sock_round(tp, &cwnd);
+	KUNIT_EXPECT_EQ(test, tp->drwa.rtt_us, 100000U);
+	KUNIT_EXPECT_GT(test, tp->drwa.wnd, 0U);
+	KUNIT_EXPECT_LE(test, tp->drwa.wnd, 65536U);
+}
+
 /* Whoever was governed has stock's limits, and room for what it was offered. */
 static void tcp_drwa_limits_come_back(struct kunit *test)
 {
@@ -772,6 +788,13 @@ static void tcp_drwa_limits_come_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, test_write(test->priv, "150"), 0);
 	test_sock_run(tp, 10);
 	KUNIT_EXPECT_GT(test, tp->window_clamp, stock);
+	/* Also where the law has no target just then */
+	tp->drwa.wnd = 0;
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "0"), 0);
+	test_sock_run(tp, 1);
+	KUNIT_EXPECT_EQ(test, tp->window_clamp, stock);
+	KUNIT_EXPECT_EQ(test, test_write(test->priv, "150"), 0);
+	test_sock_run(tp, 10);
 	/* A buffer that the application sets meanwhile is its own. */
 	sk->sk_userlocks = SOCK_RCVBUF_LOCK;
 	WRITE_ONCE(sk->sk_rcvbuf, 400000);
@@ -1050,6 +1073,7 @@ static struct kunit_case tcp_drwa_cases[] = {
 	KUNIT_CASE(tcp_drwa_handshake),
 	KUNIT_CASE(tcp_drwa_no_clock),
 	KUNIT_CASE(tcp_drwa_clock_goes),
+	KUNIT_CASE(tcp_drwa_begins_anew_after_a_pause),
 	KUNIT_CASE(tcp_drwa_limits_come_back),
 	KUNIT_CASE(tcp_drwa_counts),
 	KUNIT_CASE(tcp_drwa_counts_no_pings),
