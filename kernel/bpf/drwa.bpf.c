@@ -916,7 +916,9 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	u32 seq = bpf_ntohl(s->tcp->seq);
 	bool passive = s->tcp->flags & TCPHDR_ACK;
 	u64 digest = drwa_digest(s->key);
-	struct drwa_flow *f;
+	struct drwa_flow *f = find_flow(s->key, digest);
+	/* Which one will be answered is not known (RFC 6298, 3): the law refuses that RTT. */
+	u32 sent_again = f && f->opened_seq == seq ? 1U << 31 : 0;
 
 	/* Its padding, too */
 	__builtin_memset(none, 0, sizeof(*none));
@@ -926,7 +928,7 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	if (!f)
 		return;
 	f->key = *s->key;
-	f->opened_us = clock_us();
+	f->opened_us = clock_us() + sent_again;
 	f->came_since_us = counts->began_us;
 	f->sent_since_us = counts->began_us;
 	f->opened_seq = seq;

@@ -218,6 +218,21 @@ def test_what_a_packet_costs_is_told(built: Path) -> None:
     assert kinds[6:] == ["interface", "array", "headers", "flow", "clock"]
 
 
+@pytest.fixture(scope="module")
+def exchanges(built: Path) -> dict[str, int]:
+    program = packets_program(built, "exchanges")
+    told = subprocess.check_output([str(program), str(built / "drwa.bpf.o")], text=True)
+    return {what: int(n) for what, n in re.findall("(.+): (.+)", told)}
+
+
+@pytest.mark.usefixtures("bpf")
+@pytest.mark.parametrize("what", ["SYN", "SYN ACK"])
+def test_a_syn_that_was_sent_again_tells_no_rtt(exchanges: dict[str, int], what: str) -> None:
+    """What comes then may answer the first one."""
+    assert exchanges[f"{what} 1"] > 0
+    assert (exchanges[f"{what} 2"], exchanges[f"{what} 3"]) == (0, 0)
+
+
 def fuzzed(fuzz: Path, program: Path) -> subprocess.CompletedProcess[str]:
     command = [str(fuzz), str(program), str(FUZZ_SEED), str(FUZZ_COUNT)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
