@@ -1038,6 +1038,7 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	if (!seen) {
 		/* The filters were away: this one tells what was offered meanwhile. */
 		f->sent_since_us = counts->began_us;
+		f->ifindex = skb->ifindex;
 		f->edge = acked;
 	}
 	if (!seen || (s32)(acked - f->acked) > 0)

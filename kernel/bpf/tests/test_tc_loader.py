@@ -1027,6 +1027,41 @@ cat offered
     assert back == 0
 
 
+def test_a_connection_that_outlives_its_modem(built: Path) -> None:
+    """It is the new interface's, and governed there."""
+    script = """\
+bpf attach --interface wwan0
+ip netns exec server python3 -c "
+import socket
+with socket.create_server(('', 5001)) as s:
+    c = s.accept()[0]
+    while True:
+        c.sendall(bytes(65536))
+" &
+waits 'ip netns exec server ss -ltn | grep -q 5001'
+ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latency 300ms
+python3 -c "
+import socket
+c = socket.create_connection(('10.77.0.1', 5001))
+while c.recv(1 << 20):
+    pass
+" &
+waits 'bpf status | grep -q "^10.77"'
+ip link del wwan0
+ip link add wwan0 type veth peer name srv0 netns server
+ip addr add 10.77.0.2/24 dev wwan0
+ip link set wwan0 up
+ip -n server addr add 10.77.0.1/24 dev srv0
+ip -n server link set srv0 up
+bpf attach --interface wwan0
+waits 'bpf status | grep -q "^10.77.* \\(start\\|hold\\|drain\\)"'
+bpf status --json
+"""
+    found = json.loads(said(built, SERVER + script))
+    (dev,), (connection,) = found["interfaces"], found["connections"]
+    assert connection["ifindex"] == dev["ifindex"]
+
+
 @pytest.mark.long
 def test_a_thousand_cycles(built: Path) -> None:
     """Under a download, whose bytes all arrive."""
