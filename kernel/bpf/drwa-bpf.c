@@ -796,8 +796,11 @@ static void load(const char *path)
 	if (!object)
 		die(FAILED, "%s: %s", path, strerror(errno));
 	/* libbpf knows these sections' names in some versions only. */
-	bpf_object__for_each_program(program, object)
+	bpf_object__for_each_program(program, object) {
 		bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
+		/* Linux before 4.17 knows none, and no later one needs it. */
+		bpf_program__set_expected_attach_type(program, 0);
+	}
 	if (bpf_object__load(object))
 		die(CANNOT, "this kernel does not take the programs (%s); DRWA_VERBOSE=1 tells why",
 		    strerror(errno));
@@ -961,6 +964,18 @@ static void print_bins(const char *name, const __u64 *bins)
 	putchar(']');
 }
 
+/* In JSON. A name may have all but spaces, ':' and '/'. */
+static void print_quoted(const char *name)
+{
+	putchar('"');
+	for (; *name; name++)
+		if (*name == '"' || *name == '\\' || (u8)*name < ' ')
+			printf("\\u%04x", *name);
+		else
+			putchar(*name);
+	putchar('"');
+}
+
 /* What UDP is judged by, unless it is older than a second */
 static void print_delay(const struct drwa_dev *dev, const char *before, const char *none)
 {
@@ -996,13 +1011,15 @@ static void print_dev(u32 ifindex, const struct drwa_dev *dev, const struct drwa
 		putchar('\n');
 		return;
 	}
-	printf("%s{\"interface\": \"%s\", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
+	printf("%s{\"interface\": ", comma);
+	print_quoted(name);
+	printf(", \"ifindex\": %u, \"attached\": %s, \"lambda\": %.2f, "
 	       "\"queue\": %u, \"priority\": %u, \"flows\": %llu, \"rounds\": %llu, "
 	       "\"capped\": %llu, \"came_bytes\": %llu, \"ungoverned_bytes\": {\"not_tcp\": %llu, "
 	       "\"unknown\": %llu, \"mptcp\": %llu, \"signed\": %llu, \"clients\": %llu}, "
 	       "\"clients\": \"%s\", \"aqm\": \"%s\", \"udp\": {\"flows\": %llu, "
 	       "\"dropped\": %llu, \"deaf\": %llu, \"tunnels\": %llu}",
-	       comma, name, ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
+	       ifindex, attached ? "true" : "false", dev->lambda / 100., dev->number,
 	       dev->priority, c->flows, c->rounds, c->capped, c->came, c->not_tcp, c->unknown,
 	       c->mptcp, c->is_signed, c->clients, dev->local ? "off" : "on", aqm_names[dev->aqm],
 	       c->udp_flows, c->udp_dropped, c->udp_deaf, c->udp_tunnels);

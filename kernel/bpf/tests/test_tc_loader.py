@@ -135,6 +135,16 @@ echo $(programs wwan0) $(qdisc wwan0) $(ls /sys/fs/bpf | grep -c drwa)
     assert [p["program"] for p in found["programs"]] == ["drwa_ingress", "drwa_egress"]
 
 
+def test_names_are_quoted(built: Path) -> None:
+    script = """\
+wwan 'ww"\\0'
+bpf attach --interface 'ww"\\0'
+bpf status --json
+"""
+    (dev,) = json.loads(said(built, script))["interfaces"]
+    assert dev["interface"] == 'ww"\\0'
+
+
 def test_detaches_one(built: Path) -> None:
     script = """\
 for i in 0 1 2; do wwan wwan$i; bpf attach --interface wwan$i; done
@@ -488,16 +498,56 @@ FOLLOWED(bpf_prog_attach, (int fd, int to, int how, unsigned flags), (fd, to, ho
 """
 
 
+# For LD_PRELOAD: libbpf since 1.3 knows the programs' sections, and what they may be attached to.
+LATER_LIBBPF = """\
+#define _GNU_SOURCE
+#include <bpf/libbpf.h>
+#include <dlfcn.h>
+#include <stdio.h>
+struct bpf_object *bpf_object__open_file(const char *path, const struct bpf_object_open_opts *how)
+{
+	struct bpf_object *(*real)(const char *, const struct bpf_object_open_opts *) =
+		(void *)dlsym(RTLD_NEXT, "bpf_object__open_file");
+	struct bpf_object *object = real(path, how);
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, object)
+		bpf_program__set_expected_attach_type(program, 46);
+	return object;
+}
+int bpf_object__load(struct bpf_object *object)
+{
+	int (*real)(struct bpf_object *) = (void *)dlsym(RTLD_NEXT, "bpf_object__load");
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, object)
+		printf("%d\\n", bpf_program__expected_attach_type(program));
+	return real(object);
+}
+"""
+
+
+def preloaded(source: str, folder: Path) -> Path:
+    """A library for LD_PRELOAD."""
+    library = folder / "preloaded.so"
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    return library
+
+
+def test_the_kernel_is_told_no_attach_type(built: Path, tmp_path: Path) -> None:
+    """Which Linux before 4.17 would refuse."""
+    script = f"""\
+wwan wwan0
+LD_PRELOAD={preloaded(LATER_LIBBPF, tmp_path)} "$OUT/drwa-bpf" attach --interface wwan0 \
+    --object "$OUT/drwa.bpf.o"
+programs wwan0
+"""
+    assert said(built, script).splitlines() == ["0", "0", "2"]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_signal_at_any_step(built: Path, tmp_path: Path, way: str) -> None:
     """It ends an attach whose programs are not pinned yet, without a trace; a later one is done."""
-    library = tmp_path / "signals.so"
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", library],
-        input=SIGNALS,
-        text=True,
-        check=True,
-    )
+    library = preloaded(SIGNALS, tmp_path)
     script = f"""\
 wwan wwan0
 for signal in 1 2 15; do
