@@ -131,6 +131,7 @@ struct options {
 	bool queue_given;
 	bool aqm_given;
 	bool clients_given;
+	bool keeps_pins;
 	bool json;
 };
 
@@ -274,17 +275,64 @@ static void begin_changes(void)
 	unpin(UNFINISHED);
 }
 
-static int open_pin(const char *name)
+/* Maps, and how long their values are in this version */
+static const struct {
+	const char *name;
+	u32 size;
+} maps[] = {
+	{ "drwa_netns", sizeof(u64) },
+	{ "drwa_devs", sizeof(struct drwa_dev) },
+	{ "drwa_queues", sizeof(struct drwa_queue) },
+	{ "drwa_counts", sizeof(struct drwa_counts) },
+	{ "drwa_flows", sizeof(struct drwa_flow) },
+	{ "drwa_udp", sizeof(struct drwa_udp) },
+};
+
+#define MAPS	(sizeof(maps) / sizeof(*maps))
+
+static int get_pin(const char *name)
 {
 	char path[128];
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", PINS, name);
-	fd = bpf_obj_get(path);
+	return bpf_obj_get(path);
+}
+
+/* Can this version read what is pinned, if anything is? */
+static bool are_ours(void)
+{
+	struct bpf_map_info info = { 0 };
+	bool ours = true;
+	u32 size;
+	size_t i;
+	int fd;
+
+	if (access(PINS, F_OK))
+		return true;
+	for (i = 0; i < MAPS && ours; i++) {
+		fd = get_pin(maps[i].name);
+		size = sizeof(info);
+		ours = fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) &&
+		       info.value_size == maps[i].size;
+		if (fd >= 0)
+			close(fd);
+	}
+	return ours;
+}
+
+static int open_pin(const char *name)
+{
+	static bool known;
+	int fd;
+
+	if (!known && !are_ours())
+		die(FAILED, "programs of another version are attached: drwa-bpf detach");
+	known = true;
+	fd = get_pin(name);
 	if (fd < 0 && errno == ENOENT)
 		die(FAILED, "nothing is attached: drwa-bpf attach --interface NAME");
 	if (fd < 0)
-		die(FAILED, "%s: %s", path, strerror(errno));
+		die(FAILED, "%s/%s: %s", PINS, name, strerror(errno));
 	return fd;
 }
 
@@ -435,17 +483,22 @@ static u64 netns(void)
 	return st.st_ino;
 }
 
-/* Interfaces have numbers in one network name space. */
-static void same_netns(void)
+/* Interfaces have numbers in one network name space. Its map is the same in all versions. */
+static bool in_same_netns(void)
 {
 	u64 attached;
 	u32 zero = 0;
-	int fd = open_pin("drwa_netns");
+	int fd = get_pin("drwa_netns");
+	bool same = fd < 0 || bpf_map_lookup_elem(fd, &zero, &attached) || attached == netns();
 
-	if (bpf_map_lookup_elem(fd, &zero, &attached))
-		die(FAILED, "cannot read the map: %s", strerror(errno));
-	close(fd);
-	if (attached != netns())
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+static void same_netns(void)
+{
+	if (!in_same_netns())
 		die(FAILED, "the programs are attached in another network name space");
 }
 
@@ -526,13 +579,15 @@ static u32 filter_program(u32 ifindex, size_t hook, u32 priority)
 	return bpf_tc_query(&at, &filter) ? 0 : filter.prog_id;
 }
 
+/* 0: none */
 static u32 pinned_program(size_t hook)
 {
 	struct bpf_prog_info info;
-	int fd = open_pin(hooks[hook].program);
-	bool known = program_info(fd, &info);
+	int fd = get_pin(hooks[hook].program);
+	bool known = fd >= 0 && program_info(fd, &info);
 
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return known ? info.id : 0;
 }
 
@@ -568,13 +623,16 @@ static bool is_in_list(u32 ifindex, size_t hook)
 
 static bool is_attached(u32 ifindex, const struct drwa_dev *dev)
 {
+	u32 program;
 	size_t i;
 
-	for (i = 0; i < HOOKS; i++)
-		if (dev->priority ?
-		    filter_program(ifindex, i, dev->priority) != pinned_program(i) :
-		    !is_in_list(ifindex, i))
+	for (i = 0; i < HOOKS; i++) {
+		program = pinned_program(i);
+		if (!program || (dev->priority ?
+				 filter_program(ifindex, i, dev->priority) != program :
+				 !is_in_list(ifindex, i)))
 			return false;
+	}
 	return true;
 }
 
@@ -637,8 +695,8 @@ struct filters_request {
 	struct tcmsg tc;
 };
 
-/* Are there filters at a hook? Also if it cannot be told. */
-static bool has_filters(u32 ifindex, size_t hook)
+/* The filters at a hook, as the kernel tells the first of them. Return: bytes, -1: none. */
+static ssize_t ask_filters(u32 ifindex, size_t hook, void *answer, size_t room)
 {
 	struct filters_request request = {
 		.head.nlmsg_len = sizeof(request),
@@ -648,17 +706,37 @@ static bool has_filters(u32 ifindex, size_t hook)
 		.tc.tcm_parent = hooks[hook].parent,
 	};
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
-	const struct nlmsghdr *head = (const struct nlmsghdr *)answer;
-	bool any = true;
+	ssize_t bytes = -1;
 
 	if (fd < 0)
-		return true;
-	if (send(fd, &request, sizeof(request), 0) == sizeof(request) &&
-	    recv(fd, answer, sizeof(answer), 0) >= (ssize_t)sizeof(*head))
-		any = head->nlmsg_type != NLMSG_DONE;
+		return -1;
+	if (send(fd, &request, sizeof(request), 0) == sizeof(request))
+		bytes = recv(fd, answer, room, 0);
 	close(fd);
-	return any;
+	return bytes;
+}
+
+/* Are there filters at a hook? Also if it cannot be told. */
+static bool has_filters(u32 ifindex, size_t hook)
+{
+	struct nlmsghdr answer[8192 / sizeof(struct nlmsghdr)];
+	ssize_t bytes = ask_filters(ifindex, hook, answer, sizeof(answer));
+
+	return bytes < (ssize_t)sizeof(*answer) || answer->nlmsg_type != NLMSG_DONE;
+}
+
+/* Ours, of any priority */
+static void remove_filters(u32 ifindex, size_t hook)
+{
+	struct nlmsghdr answer[8192 / sizeof(struct nlmsghdr)], *head = answer;
+	ssize_t bytes = ask_filters(ifindex, hook, answer, sizeof(answer));
+	const struct tcmsg *tc;
+
+	for (; bytes > 0 && NLMSG_OK(head, bytes); head = NLMSG_NEXT(head, bytes)) {
+		tc = NLMSG_DATA(head);
+		if (head->nlmsg_type == RTM_NEWTFILTER)
+			remove_filter(ifindex, hook, TC_H_MAJ(tc->tcm_info) >> 16);
+	}
 }
 
 /* With the qdisc of filters, if that was made for them and nobody else uses it */
@@ -669,7 +747,8 @@ static void remove_programs(u32 ifindex, const struct drwa_dev *dev)
 	bool used = !dev->clsact;
 	size_t i;
 
-	for (i = 0; i < HOOKS; i++) {
+	/* Egress first: alone, it would write windows that nobody renews. */
+	for (i = HOOKS; i--;) {
 		if (dev->priority)
 			remove_filter(ifindex, i, dev->priority);
 		else
@@ -681,8 +760,13 @@ static void remove_programs(u32 ifindex, const struct drwa_dev *dev)
 		bpf_tc_hook_destroy(&both);
 }
 
+/* With lambda 0 first: what is left, should this not come to its end, does nothing. */
 static void forget(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev)
 {
+	struct drwa_dev off = *dev;
+
+	off.lambda = 0;
+	bpf_map_update_elem(devs->map, &ifindex, &off, BPF_EXIST);
 	remove_programs(ifindex, dev);
 	bpf_map_delete_elem(devs->map, &ifindex);
 }
@@ -692,6 +776,27 @@ static void unpin_all(void)
 {
 	if (!rename(PINS, UNFINISHED))
 		unpin(UNFINISHED);
+}
+
+/* Pins that nobody is attached by may be of programs of before. */
+static void unpin_unused(void)
+{
+	u32 keys[DRWA_DEVS];
+	int i, n, map = get_pin("drwa_devs");
+	char name[IF_NAMESIZE];
+	bool used = !in_same_netns();
+
+	n = map < 0 || used ? 0 : keys_of(map, keys, sizeof(*keys), DRWA_DEVS);
+	for (i = 0; i < n; i++) {
+		if (if_indextoname(keys[i], name))
+			used = true;
+		else
+			bpf_map_delete_elem(map, &keys[i]);
+	}
+	if (map >= 0)
+		close(map);
+	if (!used)
+		unpin_all();
 }
 
 __attribute__((noreturn))
@@ -828,6 +933,8 @@ static int attach(const struct options *o)
 	need_bpffs();
 	begin_changes();
 	hold_signals(&held);
+	if (!o->keeps_pins)
+		unpin_unused();
 	if (access(PINS, F_OK))
 		load(o->object);
 	else
@@ -903,16 +1010,36 @@ static int set(const struct options *o)
 	return DONE;
 }
 
+/* By their names, where no pins tell, or those of another version */
+static void remove_all(void)
+{
+	struct if_nameindex *all = if_nameindex(), *each;
+	size_t i;
+
+	for (each = all; each && each->if_index; each++) {
+		for (i = HOOKS; i--;) {
+			remove_from_list(each->if_index, i);
+			remove_filters(each->if_index, i);
+		}
+	}
+	if (all)
+		if_freenameindex(all);
+	unpin_all();
+}
+
 static int detach(const struct options *o)
 {
 	static struct devs devs;
+	sigset_t held;
 	int i;
 
 	begin_changes();
-	/* As after the service, which takes all away when it ends. */
-	if (!o->interface && access(PINS, F_OK))
-		return DONE;
+	hold_signals(&held);
 	same_netns();
+	if (!o->interface && (access(PINS, F_OK) || !are_ours())) {
+		remove_all();
+		return DONE;
+	}
 	if (o->interface) {
 		forget(&devs, o->ifindex, need_dev(&devs, o));
 		read_devs(&devs);
@@ -1306,6 +1433,14 @@ static void probe(const struct watched *w, const struct options *o)
 	close(queues);
 }
 
+static int tidy(const struct options *o)
+{
+	(void)o;
+	begin_changes();
+	unpin_unused();
+	return DONE;
+}
+
 static void take_up(struct watched *w, const struct options *o, const struct if_nameindex *each)
 {
 	struct options one = *o;
@@ -1313,6 +1448,8 @@ static void take_up(struct watched *w, const struct options *o, const struct if_
 
 	one.interface = each->if_name;
 	one.ifindex = each->if_index;
+	/* Of connections that outlive an interface */
+	one.keeps_pins = true;
 	if (i >= 0 && in_child(ask_governed, &one) == DONE)
 		return;
 	if (i < 0 && w->n == DRWA_DEVS)
@@ -1381,6 +1518,7 @@ static int watch(const struct options *o)
 	wait[1].fd = signalfd(-1, &held, SFD_CLOEXEC);
 	if (wait[1].fd < 0)
 		die(FAILED, "cannot wait for signals: %s", strerror(errno));
+	in_child(tidy, o);
 	look_around(&w, o);
 	do {
 		changes = poll(wait, 2, patience_ms);
@@ -1398,6 +1536,7 @@ static int watch(const struct options *o)
 	} while (!wait[1].revents);
 	while (w.n)
 		let_go(&w, o, w.n - 1);
+	in_child(tidy, o);
 	return DONE;
 }
 

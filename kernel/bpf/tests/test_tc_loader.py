@@ -171,6 +171,72 @@ echo $? $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
     assert said(built, script) == "0 0 0\n"
 
 
+def test_pins_do_not_outlive_their_use(built: Path) -> None:
+    """Of a modem that was unplugged before watch ended, or before another attach, which could be of
+    another version."""
+    script = """\
+wwan wwan0
+"$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" >/dev/null &
+watch=$!
+waits '[ $(programs wwan0) = 2 ]'
+ip link del wwan0
+kill $watch
+wait $watch
+echo $(ls /sys/fs/bpf | grep -c drwa)
+wwan wwan0
+bpf attach --interface wwan0
+ip link del wwan0
+wwan wwan0
+bpf attach --interface wwan0 --object /nowhere 2>/dev/null || echo $?
+bpf attach --interface wwan0
+wwan wwan1
+bpf attach --interface wwan1 --object /nowhere
+bpf status | grep -c '^wwan'
+"""
+    assert said(built, script).splitlines() == ["0", str(FAILED), "2"]
+
+
+# Counters as another version could have them
+OTHER_PIN = """\
+other_pin() {
+    rm /sys/fs/bpf/drwa/drwa_counts
+    python3 -c "
+import ctypes, os, struct
+BPF = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+CREATE, PIN, ARRAY = 0, 6, 2
+def bpf(command, words):
+    return ctypes.CDLL(None).syscall(BPF, command, words.ljust(128, bytes(1)), 128)
+made = bpf(CREATE, struct.pack('4I', ARRAY, 4, 8192, 64))
+path = ctypes.create_string_buffer(b'/sys/fs/bpf/drwa/drwa_counts')
+assert not bpf(PIN, struct.pack('QI', ctypes.addressof(path), made))
+"
+}
+"""
+
+
+@pytest.mark.parametrize("way", [*WAYS, "--priority 7"])
+def test_pins_of_another_version(built: Path, way: str) -> None:
+    """It says what to do, which takes all away; and where nobody is attached, does that itself."""
+    script = f"""\
+{OTHER_PIN}
+wwan wwan0
+wwan wwan1
+bpf attach --interface wwan0 {way}
+other_pin
+bpf status 2>&1 || echo $?
+bpf attach --interface wwan1 2>&1 || echo $?
+bpf detach
+echo $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+bpf attach --interface wwan0 {way}
+other_pin
+ip link del wwan0
+bpf attach --interface wwan1
+programs wwan1
+"""
+    why = "drwa-bpf: programs of another version are attached: drwa-bpf detach"
+    assert said(built, script).splitlines() == [why, "1", why, "1", "0 0", "2"]
+
+
 def test_sets(built: Path) -> None:
     script = """\
 wwan wwan0
@@ -495,6 +561,8 @@ FOLLOWED(bpf_object__pin_programs, (void *object, const char *path), (object, pa
 FOLLOWED(bpf_tc_hook_create, (void *hook), (hook))
 FOLLOWED(bpf_tc_attach, (const void *hook, void *options), (hook, options))
 FOLLOWED(bpf_prog_attach, (int fd, int to, int how, unsigned flags), (fd, to, how, flags))
+FOLLOWED(bpf_tc_detach, (const void *hook, const void *options), (hook, options))
+FOLLOWED(bpf_prog_detach2, (int fd, int to, int how), (fd, to, how))
 """
 
 
@@ -563,6 +631,35 @@ done
         line for signal in (1, 2, 15) for line in [f"{128 + signal} 0"] * 3 + ["0 2 drwa"] * 3
     ]
     assert said(built, script).splitlines() == expected
+
+
+def test_a_detach_that_does_not_end(built: Path, tmp_path: Path) -> None:
+    """A signal that can wait does; after one that cannot, no window is written."""
+    library = preloaded(SIGNALS, tmp_path)
+    script = f"""\
+wwan wwan0
+for way in '' '--priority 1'; do
+    for signal in 2 15; do
+        bpf attach --interface wwan0 $way
+        SIGNAL=$signal SIGNAL_AFTER=1 LD_PRELOAD={library} "$OUT/drwa-bpf" detach
+        echo $? $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+    done
+    bpf attach --interface wwan0 $way
+    SIGNAL=9 SIGNAL_AFTER=1 LD_PRELOAD={library} "$OUT/drwa-bpf" detach 2>/dev/null || echo $?
+    programs wwan0
+    bpf status --json
+    bpf attach --interface wwan0 $way
+    SIGNAL=9 SIGNAL_AFTER=2 LD_PRELOAD={library} "$OUT/drwa-bpf" detach 2>/dev/null || :
+    bpf detach
+    echo $(programs wwan0) $(ls /sys/fs/bpf | grep -c drwa)
+done
+"""
+    lines = said(built, script).splitlines()
+    for waits, killed, left, status, after in (lines[:2], *lines[2:6]), (lines[6:8], *lines[8:]):
+        assert waits == ["0 0 0"] * 2
+        assert (killed, left, after) == ("137", "1", "0 0")
+        (dev,) = json.loads(status)["interfaces"]
+        assert (dev["lambda"], dev["attached"]) == (0, False)
 
 
 def test_watch(built: Path) -> None:
@@ -1080,7 +1177,8 @@ cat offered
 def test_a_connection_that_outlives_its_modem(built: Path) -> None:
     """It is the new interface's, and governed there."""
     script = """\
-bpf attach --interface wwan0
+"$OUT/drwa-bpf" watch --interface wwan0 --object "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(programs wwan0) = 2 ]'
 ip netns exec server python3 -c "
 import socket
 with socket.create_server(('', 5001)) as s:
@@ -1103,7 +1201,6 @@ ip addr add 10.77.0.2/24 dev wwan0
 ip link set wwan0 up
 ip -n server addr add 10.77.0.1/24 dev srv0
 ip -n server link set srv0 up
-bpf attach --interface wwan0
 waits 'bpf status | grep -q "^10.77.* \\(start\\|hold\\|drain\\)"'
 bpf status --json
 """
