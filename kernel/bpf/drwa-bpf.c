@@ -235,12 +235,27 @@ static void need_root(void)
 		die(CANNOT, "run it as root");
 }
 
+/* As that of a command by ip netns exec is: what it mounts ends with it, and so do pins. Whoever may
+ * not look has none.
+ */
+static bool has_own_mounts(void)
+{
+	struct stat ours, first;
+
+	return !stat("/proc/self/ns/mnt", &ours) && !stat("/proc/1/ns/mnt", &first) &&
+	       ours.st_ino != first.st_ino;
+}
+
 static void need_bpffs(void)
 {
 	struct statfs fs;
 
 	if (!statfs(BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
 		return;
+	if (has_own_mounts())
+		die(CANNOT, "%s is no BPF file system here, and what is mounted now ends with this "
+		    "command: in place of ip netns exec NAME, use nsenter --net=/run/netns/NAME",
+		    BPFFS);
 	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
 		die(CANNOT, "%s is no BPF file system and cannot be mounted: %s", BPFFS,
 		    strerror(errno));
@@ -854,6 +869,42 @@ static u16 priority_at(const struct options *o)
 	return o->priority || tcx_programs(o->ifindex, 0, ids) >= 0 ? o->priority : 1;
 }
 
+/* An interface that is governed and has the packets of @name's, too. @link: lower_ or upper_ */
+static bool find_stacked(const char *name, const char *link, struct devs *devs,
+			 char found[IF_NAMESIZE])
+{
+	size_t length = strlen(link);
+	struct dirent *each;
+	char path[64];
+	bool any = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s", name);
+	dir = opendir(path);
+	while (dir && !any && (each = readdir(dir))) {
+		if (strncmp(each->d_name, link, length))
+			continue;
+		snprintf(found, IF_NAMESIZE, "%s", each->d_name + length);
+		any = find_dev(devs, if_nametoindex(found)) ||
+		      find_stacked(each->d_name + length, link, devs, found);
+	}
+	if (dir)
+		closedir(dir);
+	return any;
+}
+
+/* Twice the same packets: each program would take the other one's window for what TCP offers. */
+static void refuse_stacked(const struct options *o, struct devs *devs)
+{
+	char found[IF_NAMESIZE];
+
+	if (find_stacked(o->interface, "lower_", devs, found) ||
+	    find_stacked(o->interface, "upper_", devs, found))
+		die(FAILED, "%s has the packets of %s, which is governed: to have the programs here, "
+		    "take them from there: drwa-bpf detach --interface %s", o->interface, found,
+		    found);
+}
+
 /* --- Commands --- */
 
 static void clean_up(void)
@@ -922,6 +973,14 @@ static void load(const char *path)
 	bpf_object__close(object);
 }
 
+static void choose_traffic(struct drwa_dev *dev, const struct options *o)
+{
+	if (o->aqm_given)
+		dev->aqm = o->aqm;
+	if (o->clients_given)
+		dev->local = o->local;
+}
+
 static int attach(const struct options *o)
 {
 	struct drwa_dev *known, dev = { .priority = priority_at(o) };
@@ -946,6 +1005,8 @@ static int attach(const struct options *o)
 		read_devs(&devs);
 		known = NULL;
 	}
+	if (!known)
+		refuse_stacked(o, &devs);
 	if (known) {
 		known->l2 = dev.l2;
 		dev = *known;
@@ -954,10 +1015,7 @@ static int attach(const struct options *o)
 	}
 	if (!known || o->queue_given)
 		choose_queue(&devs, o->ifindex, &dev, o->queue);
-	if (o->aqm_given)
-		dev.aqm = o->aqm;
-	if (o->clients_given)
-		dev.local = o->local;
+	choose_traffic(&dev, o);
 	/* An attach beside watch leaves it its echoes. */
 	if (o->echo)
 		dev.echo = o->echo;
@@ -1000,10 +1058,7 @@ static int set(const struct options *o)
 		dev->lambda = o->lambda;
 	if (o->queue_given)
 		choose_queue(&devs, o->ifindex, dev, o->queue);
-	if (o->aqm_given)
-		dev->aqm = o->aqm;
-	if (o->clients_given)
-		dev->local = o->local;
+	choose_traffic(dev, o);
 	write_dev(&devs, o->ifindex, dev);
 	if (dev->queue != queue)
 		begin_anew(dev->slot);

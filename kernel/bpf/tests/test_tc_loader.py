@@ -446,6 +446,81 @@ unshare --net sh -c 'ip link add wwan0 type veth peer name p0
     ]
 
 
+def test_mounts_of_ones_own(built: Path) -> None:
+    """Pins would end with the command: it says what to do in its place."""
+    script = """\
+mount -t proc proc /proc
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
+ip netns add phone
+ip -n phone link add wwan0 type veth peer name p0
+ip netns exec phone "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o" 2>&1 ||
+    echo $?
+nsenter --net=/run/netns/phone "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o"
+nsenter --net=/run/netns/phone "$OUT/drwa-bpf" status | grep -c ^wwan0
+"""
+    why, code, there = said(built, script).splitlines()
+    assert "nsenter --net=/run/netns/NAME" in why
+    assert (code, there) == (str(CANNOT), "1")
+
+
+@pytest.mark.parametrize("way", [*WAYS, "--priority 7"])
+def test_detaches_without_pins(built: Path, way: str) -> None:
+    """Another's filter stays."""
+    script = f"""\
+wwan wwan0
+tc qdisc add dev wwan0 clsact
+tc filter add dev wwan0 egress prio 9 protocol ip u32 match ip protocol 17 0xff flowid 1:1
+bpf attach --interface wwan0 {way}
+rm -r /sys/fs/bpf/drwa
+bpf detach
+echo $(programs wwan0) $(tc filter show dev wwan0 egress | grep -c 'u32.*flowid')
+"""
+    assert said(built, script) == "0 1\n"
+
+
+# An interface on another one, and the kernel's list of both
+STACKED = """\
+mount -t sysfs sysfs /sys
+mount -t bpf bpf /sys/fs/bpf
+wwan wwan0
+ip link add link wwan0 name wwan0.33 type macvlan mode bridge 2>/dev/null || exit 77
+ip link add br0 type bridge 2>/dev/null || exit 77
+ip link set wwan0.33 master br0
+"""
+
+
+def test_one_of_a_stack(built: Path) -> None:
+    """Of those whose packets are the same."""
+    script = f"""\
+{STACKED}
+for first in wwan0 wwan0.33 br0; do
+    bpf attach --interface $first
+    for second in wwan0 wwan0.33 br0; do
+        bpf attach --interface $second 2>&1 || echo $?
+    done
+    bpf detach
+done
+"$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" 2>&1 &
+watch=$!
+waits '[ $(programs wwan0) = 2 ]'
+sleep 1
+programs wwan0.33
+kill $watch
+wait $watch
+"""
+    done = run(built, script)
+    if done.returncode == 77:
+        pytest.skip("this kernel has no such interfaces")
+    assert done.returncode == 0, done.stderr
+    told = "drwa-bpf: {} has the packets of {}, which is governed: "
+    names = ["wwan0", "wwan0.33", "br0"]
+    expected = [line for a in names for b in names if a != b for line in (told.format(b, a), "1")]
+    expected += ["wwan0 is governed", told.format("wwan0.33", "wwan0"), "0", "wwan0 is let go"]
+    lines = [re.sub("governed: .*", "governed: ", line) for line in done.stdout.splitlines()]
+    assert lines == expected
+
+
 def test_an_interface_that_is_gone(built: Path) -> None:
     script = """\
 wwan wwan0
