@@ -103,11 +103,16 @@ static const char usage[] =
 "Ends with 0 when done, 1 when something failed, 2 for wrong options, and 77 when this\n"
 "machine cannot.\n";
 
+/* What an attach of watch's that is tried again cannot do was told before. */
+static bool is_told;
+
 __attribute__((noreturn, format(printf, 2, 3)))
 static void die(enum exit_code code, const char *format, ...)
 {
 	va_list args;
 
+	if (is_told)
+		exit(code);
 	fputs("drwa-bpf: ", stderr);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
@@ -1371,11 +1376,47 @@ static int in_child(int (*command)(const struct options *), const struct options
 	return WEXITSTATUS(how);
 }
 
-/* What watch has attached to */
+/* The list of an interface (tcx) tells nobody when programs leave it. */
+#define LOOK_MS		10000
+
+/* What could not be attached to may be later; to try it is an event as well. */
+#define RETRY_MS	60000
+
+/* What watch has attached to, and what it could not; of a place that is free, ifindex is 0 */
 struct watched {
 	u32 ifindex[DRWA_DEVS];
 	int n;
+	struct failure {
+		u32 ifindex;
+		u64 again_ms;
+	} failures[DRWA_DEVS];
 };
+
+static u64 now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+/* Until then */
+static int left_ms(u64 then_ms)
+{
+	u64 now = now_ms();
+
+	return then_ms > now ? then_ms - now : 0;
+}
+
+static struct failure *find_failure(struct watched *w, u32 ifindex)
+{
+	int i;
+
+	for (i = 0; i < DRWA_DEVS; i++)
+		if (w->failures[i].ifindex == ifindex)
+			return &w->failures[i];
+	return NULL;
+}
 
 static int is_watched(const struct watched *w, u32 ifindex)
 {
@@ -1498,9 +1539,13 @@ static int tidy(const struct options *o)
 
 static void take_up(struct watched *w, const struct options *o, const struct if_nameindex *each)
 {
+	struct failure *failure = find_failure(w, each->if_index);
 	struct options one = *o;
 	int i = is_watched(w, each->if_index);
+	bool done;
 
+	if (failure && left_ms(failure->again_ms))
+		return;
 	one.interface = each->if_name;
 	one.ifindex = each->if_index;
 	/* Of connections that outlive an interface */
@@ -1509,7 +1554,16 @@ static void take_up(struct watched *w, const struct options *o, const struct if_
 		return;
 	if (i < 0 && w->n == DRWA_DEVS)
 		return;
-	if (in_child(attach, &one) != DONE)
+	is_told = failure;
+	done = in_child(attach, &one) == DONE;
+	is_told = false;
+	if (!failure && !done)
+		failure = find_failure(w, 0);
+	if (failure) {
+		failure->ifindex = done ? 0 : each->if_index;
+		failure->again_ms = now_ms() + RETRY_MS;
+	}
+	if (!done)
 		return;
 	printf("%s is governed\n", each->if_name);
 	if (i < 0)
@@ -1560,12 +1614,39 @@ static int open_monitor(void)
 	return fd;
 }
 
+/* What they say is looked up; some may have been lost. An interface that changed is tried again.
+ *
+ * Return: was there anything?
+ */
+static bool listen_to(int monitor, struct watched *w)
+{
+	struct nlmsghdr message[16384 / sizeof(struct nlmsghdr)], *head;
+	const struct ifinfomsg *link;
+	struct failure *failure;
+	bool any = false;
+	ssize_t bytes;
+
+	while ((bytes = recv(monitor, message, sizeof(message), 0)) > 0 || errno == ENOBUFS) {
+		any = true;
+		errno = 0;
+		for (head = message; bytes > 0 && NLMSG_OK(head, bytes);
+		     head = NLMSG_NEXT(head, bytes)) {
+			link = NLMSG_DATA(head);
+			failure = find_failure(w, link->ifi_index);
+			if (failure && (head->nlmsg_type == RTM_NEWLINK ||
+					head->nlmsg_type == RTM_DELLINK))
+				failure->ifindex = 0;
+		}
+	}
+	return any;
+}
+
 static int watch(const struct options *o)
 {
 	struct pollfd wait[2] = { { .events = POLLIN }, { .events = POLLIN } };
-	int changes, patience_ms = o->echo ? DRWA_ECHO_US / 1000 : -1;
+	u64 look_ms = now_ms() + LOOK_MS, probe_ms = now_ms();
 	static struct watched w;
-	char message[16384];
+	int patience_ms;
 	sigset_t held;
 
 	wait[0].fd = open_monitor();
@@ -1576,18 +1657,17 @@ static int watch(const struct options *o)
 	in_child(tidy, o);
 	look_around(&w, o);
 	do {
-		changes = poll(wait, 2, patience_ms);
-		if (changes < 0 && errno != EINTR)
+		patience_ms = left_ms(o->echo && probe_ms < look_ms ? probe_ms : look_ms);
+		if (poll(wait, 2, patience_ms) < 0 && errno != EINTR)
 			die(FAILED, "cannot wait: %s", strerror(errno));
-		if (!changes) {
-			probe(&w, o);
-			continue;
-		}
-		/* What they say is looked up; some may have been lost. */
-		while (recv(wait[0].fd, message, sizeof(message), 0) > 0 || errno == ENOBUFS)
-			errno = 0;
-		if (!wait[1].revents)
+		if (!wait[1].revents && (listen_to(wait[0].fd, &w) || !left_ms(look_ms))) {
 			look_around(&w, o);
+			look_ms = now_ms() + LOOK_MS;
+		}
+		if (o->echo && !left_ms(probe_ms)) {
+			probe(&w, o);
+			probe_ms = now_ms() + DRWA_ECHO_US / 1000;
+		}
 	} while (!wait[1].revents);
 	while (w.n)
 		let_go(&w, o, w.n - 1);

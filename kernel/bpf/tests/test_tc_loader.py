@@ -773,6 +773,43 @@ cat watch.log
     assert done[-1] == "wwan0 is let go"
 
 
+def test_watch_waits_with_what_failed(built: Path) -> None:
+    """An attach that fails makes events of its own."""
+    script = """\
+wwan wwan0
+tc qdisc add dev wwan0 clsact
+tc filter add dev wwan0 egress prio 1 protocol ip u32 match ip protocol 17 0xff flowid 1:1
+"$OUT/drwa-bpf" watch --interface 'ww*' --priority 1 --object "$OUT/drwa.bpf.o" 2>errors &
+sleep 10
+wc -l <errors
+tc filter del dev wwan0 egress prio 1
+ip link set wwan0 mtu 1400
+waits '[ $(programs wwan0) = 2 ]'
+"""
+    # In a folder of its own
+    errors, governed = said(built, f"cd {built}\n{script}").splitlines()
+    assert 1 <= int(errors) <= 2
+    assert governed == "wwan0 is governed"
+
+
+def test_watch_beside_another_one(built: Path) -> None:
+    """Whose end takes the programs away, of which nobody is told."""
+    script = """\
+wwan wwan0
+"$OUT/drwa-bpf" watch --interface 'ww*' --object "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(programs wwan0) = 2 ]'
+"$OUT/drwa-bpf" watch --interface 'ww*' --lambda 2 --object "$OUT/drwa.bpf.o" >/dev/null &
+second=$!
+waits 'bpf status | grep -q "^wwan0 *2.00"'
+kill $second
+wait $second
+sleep 10
+waits '[ $(programs wwan0) = 2 ]'
+bpf status | grep -c '^wwan0 *1.25'
+"""
+    assert said(built, script) == "1\n"
+
+
 # A server behind the interface, until the test ends, and what it sends: all there is, or 1000 bytes
 SERVER = """\
 mkdir -p /run/netns
@@ -846,6 +883,18 @@ bpf detach
     assert interface["udp"] == {"flows": 1, "dropped": 0, "deaf": 0, "tunnels": 0}
     assert 0 <= interface["delay_ms"] < 100
     assert re.search(r"; queue in ms: [\d.]+$", line)
+
+
+def test_echoes_while_interfaces_change(built: Path) -> None:
+    script = f"""\
+{SERVER}
+"$OUT/drwa-bpf" watch -i wwan0 --aqm on --probe 10.77.0.1 -o "$OUT/drwa.bpf.o" >/dev/null &
+waits '[ $(programs wwan0) = 2 ]'
+while :; do ip link set wwan0 alias now-$(date +%N); sleep 0.05; done &
+{STREAM}
+ip netns exec server nstat -asz IcmpInEchos | awk '/Echos/ {{ print $2 }}'
+"""
+    assert int(said(built, script)) >= 3
 
 
 def test_echoes_that_may_not_be_sent(built: Path) -> None:
