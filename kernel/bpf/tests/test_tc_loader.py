@@ -116,6 +116,24 @@ def said(built: Path, script: str, seconds: int = 120) -> str:
     return done.stdout
 
 
+def test_is_installed_and_taken_out(built: Path, tmp_path: Path) -> None:
+    """The command looks for its object where that is, also if it was made for another place."""
+    make = ["make", "--silent", f"--directory={BPF}", f"OUT={built}", f"DESTDIR={tmp_path}"]
+    subprocess.run([*make, "install", "PREFIX=/usr"], check=True)
+    command = tmp_path / "usr/sbin/drwa-bpf"
+    assert "/usr/lib/drwa/drwa.bpf.o" in subprocess.check_output([command, "-h"], text=True).split()
+    assert "=/usr/sbin/" in (tmp_path / "usr/lib/systemd/system/drwa-bpf.service").read_text()
+    subprocess.run([*make, "uninstall", "PREFIX=/usr"], check=True)
+    assert not [each for each in tmp_path.rglob("*drwa*")]
+    # To take out what is not there is no error.
+    subprocess.run([*make, "uninstall", "PREFIX=/usr"], check=True)
+    # Made again, it is not compiled again.
+    subprocess.run(make, check=True)
+    made = (built / "drwa-bpf").stat().st_mtime_ns
+    subprocess.run(make, check=True)
+    assert (built / "drwa-bpf").stat().st_mtime_ns == made
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_comes_and_goes(built: Path, way: str) -> None:
     script = f"""\
