@@ -439,6 +439,19 @@ static void begin_anew(u32 slot)
 	close(fd);
 }
 
+/* From queue @before to that of @dev. No packet comes between: it would count in the new queue from
+ * where the old one was.
+ */
+static void change_dev(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev,
+		       u32 before)
+{
+	if (dev->queue != before) {
+		bpf_map_delete_elem(devs->map, &ifindex);
+		begin_anew(dev->slot);
+	}
+	write_dev(devs, ifindex, dev);
+}
+
 /* A place that no interface counts in */
 static u32 free_slot(const struct devs *devs)
 {
@@ -1027,9 +1040,7 @@ static int attach(const struct options *o)
 	if (!known || !is_attached(o->ifindex, &dev))
 		add_programs(&devs, o, &dev);
 	dev.lambda = o->lambda;
-	write_dev(&devs, o->ifindex, &dev);
-	if (known && known->queue != dev.queue)
-		begin_anew(dev.slot);
+	change_dev(&devs, o->ifindex, &dev, known ? known->queue : dev.queue);
 	return DONE;
 }
 
@@ -1049,6 +1060,7 @@ static int set(const struct options *o)
 {
 	static struct devs devs;
 	struct drwa_dev *dev;
+	sigset_t held;
 	u32 queue;
 
 	if (!o->lambda_given && !o->queue_given && !o->aqm_given && !o->clients_given)
@@ -1056,6 +1068,7 @@ static int set(const struct options *o)
 	if (o->lambda_given && o->lambda)
 		refuse_second_governor(o->interface);
 	begin_changes();
+	hold_signals(&held);
 	same_netns();
 	dev = need_dev(&devs, o);
 	queue = dev->queue;
@@ -1064,9 +1077,7 @@ static int set(const struct options *o)
 	if (o->queue_given)
 		choose_queue(&devs, o->ifindex, dev, o->queue);
 	choose_traffic(dev, o);
-	write_dev(&devs, o->ifindex, dev);
-	if (dev->queue != queue)
-		begin_anew(dev->slot);
+	change_dev(&devs, o->ifindex, dev, queue);
 	return DONE;
 }
 

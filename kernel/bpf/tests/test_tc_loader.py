@@ -966,33 +966,38 @@ bpf status --json
     assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
 
 
-def test_a_queue_goes_on_counting(built: Path) -> None:
-    """Where its modem is plugged in anew, its filters were away, or an interface joins that brought
-    more; what comes through a tunnel came before, and counts once.
-    """
-    script = f"""\
-{DUMP}
+# Interfaces of a server's, and what comes over them
+LINKS = """\
 mkdir -p /run/netns
 mount -t tmpfs tmpfs /run/netns
 ip netns add server
-link() {{
+link() {
     ip link add wwan$1 type veth peer name srv$1 netns server
     ip addr add 10.77.$1.2/24 dev wwan$1
     ip link set wwan$1 up
     ip -n server addr add 10.77.$1.1/24 dev srv$1
     ip -n server link set srv$1 up
-}}
-come() {{ # thousands of bytes, over which
+}
+come() { # thousands of bytes, over which
     ip netns exec server python3 -c "
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 thousands, which = map(int, sys.argv[1:])
 for _ in range(thousands):
-    s.sendto(bytes(1044), (f'10.77.{{which}}.2', 9))
+    s.sendto(bytes(1044), (f'10.77.{which}.2', 9))
     time.sleep(0.0002)
 " $1 $2
     dump drwa_queues 4 | head -n 1
-}}
+}
+"""
+
+
+def test_a_queue_goes_on_counting(built: Path) -> None:
+    """Where its modem is plugged in anew, its filters were away, or an interface joins that brought
+    more; what comes through a tunnel came before, and counts once.
+    """
+    script = f"""\
+{DUMP}{LINKS}
 for i in 0 1 2; do link $i; done
 # Each goes on from its first packet.
 for i in 0 1; do bpf attach --interface wwan$i --queue 7 --priority 1; come 1 $i >/dev/null; done
@@ -1020,6 +1025,48 @@ bpf status --json
     # What was counted of each is as it was.
     devs = {dev["interface"]: dev["came_bytes"] / 1000 for dev in json.loads(text)["interfaces"]}
     assert devs == pytest.approx({"wwan0": 3000, "wwan1": 3000, "wwan2": 5000}, rel=0.01)
+
+
+# For LD_PRELOAD: a command follows each write to a map.
+WRITES = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+int bpf_map_update_elem(int fd, const void *key, const void *value, unsigned long long flags)
+{
+	int (*real)(int, const void *, const void *, unsigned long long) =
+		(void *)dlsym(RTLD_NEXT, "bpf_map_update_elem");
+	int ret = real(fd, key, value, flags);
+	unsetenv("LD_PRELOAD");
+	return system(getenv("COMMAND")) ? -1 : ret;
+}
+"""
+
+
+@pytest.mark.parametrize("command", ["set", "attach"])
+def test_a_packet_while_the_queue_changes(built: Path, tmp_path: Path, command: str) -> None:
+    """It brings nothing of the old queue's into the new one."""
+    (tmp_path / "sends").write_text(
+        "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "s.sendto(bytes(1000), ('10.77.1.2', 9))\n"
+    )
+    script = f"""\
+{DUMP}{LINKS}
+for i in 0 1; do link $i; done
+bpf attach --interface wwan0 --queue 7
+come 1000 0 >/dev/null
+bpf attach --interface wwan1 --queue 7
+come 1 1 >/dev/null
+COMMAND="ip netns exec server python3 {tmp_path / "sends"}" LD_PRELOAD={preloaded(WRITES, tmp_path)} \
+    "$OUT/drwa-bpf" {command} --interface wwan1 --queue 8
+come 1 1 >/dev/null
+dump drwa_queues 4
+"""
+    queues = said(built, script).split()
+    # struct drwa_queue
+    first, second = (struct.unpack_from("Q", bytes.fromhex(line))[0] for line in queues[:2])
+    assert first > 1_000_000
+    assert 1000 < second < 10_000
 
 
 # A client of this machine's
