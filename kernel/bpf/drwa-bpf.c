@@ -240,8 +240,8 @@ static void need_root(void)
 		die(CANNOT, "run it as root");
 }
 
-/* As that of a command by ip netns exec is: what it mounts ends with it, and so do pins. Whoever may
- * not look has none.
+/* As a command by ip netns exec has: what it mounts ends with it, and so do pins. Whoever may not
+ * look has none.
  */
 static bool has_own_mounts(void)
 {
@@ -918,9 +918,8 @@ static void refuse_stacked(const struct options *o, struct devs *devs)
 
 	if (find_stacked(o->interface, "lower_", devs, found) ||
 	    find_stacked(o->interface, "upper_", devs, found))
-		die(FAILED, "%s has the packets of %s, which is governed: to have the programs here, "
-		    "take them from there: drwa-bpf detach --interface %s", o->interface, found,
-		    found);
+		die(FAILED, "%s has the packets of %s, which is governed: to govern it in place of "
+		    "that, first drwa-bpf detach --interface %s", o->interface, found, found);
 }
 
 /* --- Commands --- */

@@ -117,7 +117,8 @@ static u64 tunnels(int counts)
 
 int main(int argc, char **argv)
 {
-	static const u8 stun[] = { 0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42 }, wireguard[] = { 1, 0, 0, 0 };
+	static const u8 stun[] = { 0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42 };
+	static const u8 wireguard[] = { 1, 0, 0, 0 };
 	/* The hello of a server under tls-crypt */
 	static const u8 openvpn[] = { 0x40, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1 };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };

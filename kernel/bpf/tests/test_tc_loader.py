@@ -748,7 +748,9 @@ for way in '' '--priority 1'; do
 done
 """
     lines = said(built, script).splitlines()
-    for waits, killed, left, status, after in (lines[:2], *lines[2:6]), (lines[6:8], *lines[8:]):
+    assert len(lines) == 12
+    for first in 0, 6:
+        *waits, killed, left, status, after = lines[first : first + 6]
         assert waits == ["0 0 0"] * 2
         assert (killed, left, after) == ("137", "1", "0 0")
         (dev,) = json.loads(status)["interfaces"]
@@ -1057,14 +1059,14 @@ bpf attach --interface wwan0 --queue 7
 come 1000 0 >/dev/null
 bpf attach --interface wwan1 --queue 7
 come 1 1 >/dev/null
-COMMAND="ip netns exec server python3 {tmp_path / "sends"}" LD_PRELOAD={preloaded(WRITES, tmp_path)} \
-    "$OUT/drwa-bpf" {command} --interface wwan1 --queue 8
+COMMAND='ip netns exec server python3 {tmp_path / "sends"}' \
+    LD_PRELOAD={preloaded(WRITES, tmp_path)} "$OUT/drwa-bpf" {command} --interface wwan1 --queue 8
 come 1 1 >/dev/null
 dump drwa_queues 4
 """
     queues = said(built, script).split()
     # struct drwa_queue
-    first, second = (struct.unpack_from("Q", bytes.fromhex(line))[0] for line in queues[:2])
+    first, second = (struct.unpack_from("Q", bytes.fromhex(queue))[0] for queue in queues[:2])
     assert first > 1_000_000
     assert 1000 < second < 10_000
 
