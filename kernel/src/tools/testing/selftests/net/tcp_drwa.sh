@@ -31,7 +31,8 @@ tests="$knob_tests download ipv6 five_flows slow_link so_rcvbuf window_clamp
 	mptcp classic switch_off switch_on interface_flap move_away storm
 	lie_nothing lie_tsecr_small lie_tsecr_large lie_tsecr_zero lie_tsecr_wrap
 	lie_tsecr_random lie_tsval_constant lie_tsval_backwards lie_tsval_jumps
-	lie_bursts lie_tiny lie_overrun lie_holes lie_unread kernel_log"
+	lie_bursts lie_tiny lie_overrun lie_holes lie_unread
+	lie_fin_with_ack kernel_log"
 
 here=$(dirname "$0")
 tool=$here/tcp_drwa

@@ -47,19 +47,22 @@ enum {
 	/* In flight at most, whatever window is offered */
 	MAX_FLIGHT = 2 << 20,
 	MAX_SEGMENTS = 400,
+	/* All that is sent where the client closes */
+	BEFORE_FIN = 100 * MSS,
+	FIN_US = 500000,
 	CHUNK = 256 << 10,
 };
 
 static const char * const lies[] = {
 	"nothing", "tsecr_small", "tsecr_large", "tsecr_zero", "tsecr_wrap",
 	"tsecr_random", "tsval_constant", "tsval_backwards", "tsval_jumps",
-	"bursts", "tiny", "overrun", "holes", "unread", NULL
+	"bursts", "tiny", "overrun", "holes", "unread", "fin_with_ack", NULL
 };
 
 enum lie {
 	NOTHING, TSECR_SMALL, TSECR_LARGE, TSECR_ZERO, TSECR_WRAP,
 	TSECR_RANDOM, TSVAL_CONSTANT, TSVAL_BACKWARDS, TSVAL_JUMPS,
-	BURSTS, TINY, OVERRUN, HOLES, UNREAD
+	BURSTS, TINY, OVERRUN, HOLES, UNREAD, FIN_WITH_ACK
 };
 
 struct segment {
@@ -68,6 +71,9 @@ struct segment {
 	uint8_t options[20];
 	uint8_t data[MSS];
 };
+
+/* Wraps as a signed number soon. */
+#define FIRST_SEQ	0x7ffffff0U
 
 static enum lie lie;
 static int wire, client;
@@ -79,7 +85,7 @@ static uint16_t other_port;
 static uint32_t snd_una, snd_nxt, rcv_nxt, window, other_ts;
 static unsigned int wscale;
 static uint64_t progress_us;
-static bool connected;
+static bool connected, closing, closed;
 
 static char chunk[CHUNK];
 static uint64_t received;
@@ -180,7 +186,7 @@ static void transmit(uint32_t seq, bool syn, size_t len)
 			.source = htons(PORT), .dest = other_port,
 			.seq = htonl(seq), .ack_seq = htonl(rcv_nxt),
 			.doff = (sizeof(struct tcphdr) + options) / 4,
-			.syn = syn, .ack = 1, .window = htons(65535),
+			.syn = syn, .fin = closing, .ack = 1, .window = htons(65535),
 		},
 	};
 	uint32_t pseudo;
@@ -229,11 +235,21 @@ static void take(const struct segment *s, size_t len)
 		other = s->ip.saddr;
 		other_port = s->tcp.source;
 		rcv_nxt = ntohl(s->tcp.seq) + 1;
-		snd_una = 0x7ffffff0;
+		snd_una = FIRST_SEQ;
 		snd_nxt = snd_una + 1;
 		transmit(snd_una, true, 0);
 		return;
 	}
+	if (s->tcp.rst)
+		return;
+	/* One segment answers it, and ends the orphan. */
+	if (s->tcp.fin) {
+		rcv_nxt = ntohl(s->tcp.seq) + 1;
+		snd_nxt += !closing;
+		closing = true;
+		transmit(snd_nxt - 1, false, 0);
+	}
+	closed = closing && ack == snd_nxt;
 	window = ntohs(s->tcp.window) << wscale;
 	if ((int32_t)(ack - snd_una) > 0) {
 		connected = true;
@@ -272,6 +288,8 @@ static void send_data(void)
 		limit = window;
 	if (size * MAX_SEGMENTS < limit)
 		limit = size * MAX_SEGMENTS;
+	if (lie == FIN_WITH_ACK && FIRST_SEQ + BEFORE_FIN - snd_una < limit)
+		limit = FIRST_SEQ + BEFORE_FIN - snd_una;
 	if (now - progress_us > RESEND_US) {
 		snd_nxt = snd_una;
 		progress_us = now;
@@ -332,6 +350,24 @@ static void open_client(void)
 		err(1, "connect");
 }
 
+/* With nothing unread, or it would reset the connection */
+static void close_client(void)
+{
+	uint64_t end_us = now_us() + FIN_US;
+
+	read_client();
+	close(client);
+	while (!closed && now_us() < end_us) {
+		struct pollfd fd = { .fd = wire, .events = POLLIN };
+
+		if (poll(&fd, 1, TICK_US / 1000) < 0)
+			err(1, "poll");
+		read_wire();
+	}
+	if (!closed)
+		errx(1, "the orphan has not answered");
+}
+
 int main(int argc, char *argv[])
 {
 	uint64_t end_us;
@@ -364,6 +400,8 @@ int main(int argc, char *argv[])
 	}
 	if (!connected)
 		errx(1, "no connection");
+	if (lie == FIN_WITH_ACK)
+		close_client();
 	printf("received=%llu rcvbuf_max=%u rmem_max=%u\n", (unsigned long long)received,
 	       rcvbuf_max, rmem_max);
 	return 0;
