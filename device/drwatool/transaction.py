@@ -23,25 +23,26 @@ import signal
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from drwatool.errors import ConflictError, DrwaError, explained
 from drwatool.git import GitError, Repository, index_locked, locked, open_repository
-from drwatool.series import Change
+from drwatool.series import Change, refuse_unclean
 
 RESERVE_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True)
 class File:
-    """A path that changes: whether it was and will be there, and the new file's identity."""
+    """A path that changes: whether it was and will be there, and both files' identities."""
 
     path: str
     was: bool
     will: bool
     stamp: tuple[int, ...]
+    before: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ class Journal:
     @staticmethod
     def read(path: Path) -> "Journal":
         content = json.loads(path.read_text())
-        files = [File(**{**entry, "stamp": tuple(entry["stamp"])}) for entry in content["files"]]
+        files = [File(**entry) for entry in content["files"]]
+        files = [
+            replace(file, stamp=tuple(file.stamp), before=tuple(file.before)) for file in files
+        ]
         return Journal(**{**content, "files": files})
 
 
@@ -80,7 +84,7 @@ class Switch:
 
     @property
     def begun(self) -> bool:
-        return self.state.exists() or self.work.exists()
+        return self.state.exists()
 
     def journal(self) -> Journal | None:
         with suppress(FileNotFoundError):
@@ -89,24 +93,37 @@ class Switch:
 
     def prepare(self, change: Change, folders: list[str]) -> None:
         git = self.repository.git
+        before = {
+            name: self._stamp(self.repository.folder / name) for name, was, _ in change.files if was
+        }
+        # It was clean when the change was planned, which may be minutes ago.
+        refuse_unclean(self.repository)
+        if os.path.lexists(self.work):
+            raise ConflictError(f"{self.work} is in the way: move it away")
         self.state.mkdir()
         (self.work / "old").mkdir(parents=True)
         (self.state / "reserve").write_bytes(b"\0" * RESERVE_BYTES)
         if change.pack:
             git("unpack-objects", "-q", text=change.pack)
-        shutil.copyfile(self.index, self.state / "index.new")
+        os.link(self.index, self.state / "index.old")
+        shutil.copyfile(self.state / "index.old", self.state / "index.new")
         scratch = self.repository.with_environment(GIT_INDEX_FILE=str(self.state / "index.new"))
         # Without a look at the files: they follow.
         scratch.git("read-tree", "-i", "-m", change.old, change.new)
         self._stage(scratch, [name for name, _, will in change.files if will])
-        os.link(self.index, self.state / "index.old")
         journal = Journal(
             folders,
             change.old,
             change.new,
             (self.repository.try_git("symbolic-ref", "--quiet", "HEAD") or b"").decode().strip(),
             [
-                File(name, was, will, self._stamp(self.work / "new" / name) if will else ())
+                File(
+                    name,
+                    was,
+                    will,
+                    self._stamp(self.work / "new" / name) if will else (),
+                    before.get(name, ()),
+                )
                 for name, was, will in change.files
             ],
             self._folders_to_make([name for name, was, _ in change.files if not was]),
@@ -117,7 +134,7 @@ class Switch:
 
     def _stage(self, scratch: Repository, names: list[str]) -> None:
         """Checks files out to .drwa/new/, with the permissions of the files that they replace."""
-        listing = "".join(f"{name}\0" for name in names).encode()
+        listing = os.fsencode("".join(f"{name}\0" for name in names))
         prefix = f"--prefix={self.work.name}/new/"
         scratch.git("checkout-index", "-z", "--stdin", prefix, text=listing)
         for name in names:
@@ -139,6 +156,7 @@ class Switch:
         journal = self.journal()
         assert journal is not None
         self._lock()
+        self._refuse_other_index()
         for folder in journal.made_folders:
             (self.repository.folder / folder).mkdir()
         for file in journal.files:
@@ -147,17 +165,32 @@ class Switch:
                 old.parent.mkdir(parents=True, exist_ok=True)
             if not file.will:
                 target.rename(old)
+                self._refuse_other(file)
                 self._remove_empty_parents(target)
                 continue
             # Links fail where something is; a rename would write over it.
             if file.was:
                 os.link(target, old, follow_symlinks=False)
+                self._refuse_other(file)
                 new.replace(target)
             else:
                 os.link(new, target, follow_symlinks=False)
                 new.unlink()
         self._move_head(journal.old, journal.new)
         self.lock.rename(self.index)
+
+    def _refuse_other(self, file: File) -> None:
+        """The file that goes may be another one than that which was looked at."""
+        target, _, old = self._places(file)
+        if self._stamp(old) != file.before:
+            raise ConflictError(f"{target} was edited meanwhile: commit that or put it away")
+
+    def _refuse_other_index(self) -> None:
+        """Once locked, it stays as it is; another one is that which the way back leads to."""
+        if not self.index.samefile(self.state / "index.old"):
+            os.link(self.index, self.state / "index.now")
+            (self.state / "index.now").replace(self.state / "index.old")
+            raise ConflictError(f"{self.index} was changed meanwhile: run again")
 
     def back(self, journal: Journal) -> None:
         """Undoes what forward() did, wherever it stopped, and back() too."""
@@ -215,7 +248,11 @@ class Switch:
         target, new, old = self._places(file)
         if not os.path.lexists(target) or (file.was and not os.path.lexists(old)):
             return
-        if file.will and (os.path.lexists(new) or self._stamp(target) == file.stamp):
+        if file.was:
+            kept = os.path.samestat(target.lstat(), old.lstat())
+        else:
+            kept = os.path.lexists(new) and not os.path.samestat(target.lstat(), new.lstat())
+        if kept or (file.will and self._stamp(target) == file.stamp):
             return
         raise ConflictError(
             f"{target} was edited after drwa had been interrupted: move it away, run again"
@@ -224,8 +261,10 @@ class Switch:
     def tidy(self) -> None:
         """The end of either way. Without the journal, what is left is only there to be removed."""
         (self.state / "journal").unlink(missing_ok=True)
-        for folder in self.work, self.state:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self.work, ignore_errors=True)
+        # It tells that the other one is ours.
+        if not os.path.lexists(self.work):
+            shutil.rmtree(self.state, ignore_errors=True)
         # Kernel and AOSP scripts use plumbing that takes an unrefreshed index for a dirty tree.
         self.repository.try_git("update-index", "-q", "--refresh")
 
@@ -314,6 +353,11 @@ def _recover_from(switch: Switch, held: Sequence[Path]) -> str:
                 f"drwa was interrupted in {here} and in {folder}, which is gone: "
                 "put it back and run again"
             )
+    if not any(folder.samefile(here) for folder in folders):
+        raise ConflictError(
+            f"{here} is a copy of a tree in which drwa was interrupted, one of "
+            f"{', '.join(journal.folders)}: run drwa there, then copy again"
+        )
     with locked([folder for folder in folders if folder not in held]):
         switches = [Switch(open_repository(folder)) for folder in folders]
         if (switches[0].state / "done").exists():

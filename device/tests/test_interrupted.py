@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees end fully patched or untouched: killed, refused or interrupted at every step, disk full."""
 
+import contextlib
 import itertools
 import os
 import re
@@ -31,6 +32,7 @@ from small_trees import (
 
 from drwatool import git as plumbing
 from drwatool import series, transaction, trees
+from drwatool.errors import ConflictError
 
 template = small_trees.template
 world = small_trees.world
@@ -236,6 +238,140 @@ def test_edits_after_a_kill_are_kept(world: World) -> None:
     assert world.drwa("status").code == 0
 
 
+def between_moves(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Ahead of each call that a file moves by, and of what follows the last of a project."""
+    if event == "subprocess.Popen":
+        return "update-ref" in arguments[1]
+    return event in ("os.link", "os.rename", "os.remove")
+
+
+def edit(path: Path, by_rename: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if by_rename:
+        path.with_name("draft").write_text("mine\n")
+        path.with_name("draft").rename(path)
+    else:
+        path.write_text("mine\n")
+
+
+@pytest.mark.parametrize("by_rename", [False, True])
+@pytest.mark.parametrize("which", [series.plan_apply, series.plan_revert])
+def test_edits_after_a_kill_at_any_step_are_kept(
+    world: World, which: Callable[..., series.Change], by_rename: bool
+) -> None:
+    if which is series.plan_revert:
+        move(world, series.plan_apply)
+    changes = plan(world, which)
+    old = world.snapshot()
+    files = [world.top / MODULE / name for name in (SERVICE, POLICY)]
+    contents = [path.read_bytes() if path.exists() else None for path in files]
+    for step in range(1, 100):
+        code = fail_at(step, kill, changes, between_moves)
+        if code == NO_SUCH_STEP:
+            break
+        for path in files:
+            edit(path, by_rename)
+        for path in files:
+            with contextlib.suppress(ConflictError):
+                repair(world)
+            assert path.read_text() == "mine\n", step
+            path.unlink()
+        repair(world)
+        if git(world.top / MODULE, "rev-parse", "HEAD").strip() == changes[0].new:
+            break
+        for path, content in zip(files, contents, strict=True):
+            path.unlink(missing_ok=True)
+            if content is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            elif path.parent.exists():
+                os.removedirs(path.parent)
+        git(world.top / MODULE, "update-index", "--refresh")
+        assert world.snapshot() == old, step
+    assert step > 15
+
+
+def meanwhile(
+    world: World, command: str, when: str, then: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Does something else while all is switched, ahead of a git; what the tool says of it."""
+    changes = plan(world, series.plan_apply if command == "apply" else series.plan_revert)
+    original = plumbing.run
+
+    def run(words: list[str], *arguments: Any) -> bytes:
+        if when in words:
+            then()
+        return original(words, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(plumbing, "run", run)
+        with pytest.raises(ConflictError) as error:
+            transaction.carry_out(changes, lambda text: None)
+    return "\n".join([str(error.value), *error.value.__notes__])
+
+
+@pytest.mark.parametrize("by_rename", [False, True])
+@pytest.mark.parametrize("name", [SERVICE, POLICY])
+def test_edits_made_meanwhile_are_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch, name: str, by_rename: bool
+) -> None:
+    """After the look at the tree, and after the last one, ahead of the switch."""
+    move(world, series.plan_apply)
+    path = world.top / MODULE / name
+    content = path.read_bytes()
+    before = world.snapshot()
+    changes = plan(world, series.plan_revert)
+    edit(path, by_rename)
+    with pytest.raises(ConflictError, match="has uncommitted changes"):
+        transaction.carry_out(changes, lambda text: None)
+    assert path.read_text() == "mine\n"
+    path.write_bytes(content)
+    git(world.top / MODULE, "update-index", "--refresh")
+    said = meanwhile(world, "revert", "checkout-index", lambda: edit(path, by_rename), monkeypatch)
+    assert said == f"{path} was edited meanwhile: commit that or put it away\nnothing was changed"
+    assert path.read_text() == "mine\n"
+    path.write_bytes(content)
+    git(world.top / MODULE, "update-index", "--refresh")
+    assert world.snapshot() == before
+
+
+def test_what_is_staged_meanwhile_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = world.top / MODULE
+    write(module / "mine.txt", "mine\n")
+
+    def stage() -> None:
+        git(module, "add", "mine.txt")
+
+    said = meanwhile(world, "apply", "checkout-index", stage, monkeypatch)
+    assert said == f"{module}/.git/index was changed meanwhile: run again\nnothing was changed"
+    assert git(module, "status", "--porcelain") == "A  mine.txt\n"
+
+
+@pytest.mark.parametrize("command", ["check", "status", "apply"])
+def test_a_folder_of_the_users_is_not_ours(world: World, command: str) -> None:
+    write(world.top / MODULE / ".drwa/notes.txt", "mine\n")
+    before = world.snapshot()
+    done = world.drwa(command)
+    assert (done.code == 0) == (command != "apply")
+    assert command != "apply" or f"{world.top / MODULE}/.drwa is in the way: move it" in done.err
+    assert world.snapshot() == before
+
+
+def test_a_copy_of_an_interrupted_tree_is_left_alone(world: World) -> None:
+    old = world.snapshot()
+    half_switched(world)
+    copied = World(world.top.with_name("copied"))
+    subprocess.run(["cp", "-a", world.top, copied.top], check=True)
+    before = world.snapshot(), copied.snapshot()
+    done = copied.drwa("status")
+    assert done.code == 1
+    words = f"is a copy of a tree in which drwa was interrupted, one of {world.top / MODULE}, "
+    assert words in done.err
+    assert (world.snapshot(), copied.snapshot()) == before
+    assert world.drwa("status").code == 0
+    assert world.snapshot() == old
+
+
 def test_files_written_where_a_killed_revert_removed_some_are_kept(world: World) -> None:
     move(world, series.plan_apply)
     half_switched(world, series.plan_revert, commits=1)
@@ -332,7 +468,7 @@ def test_signals_while_git_is_at_work(world: World, name: str) -> None:
             assert code in (0, 130), (at, when, said)
             assert world.snapshot() == (old if code else new)
             if code:
-                assert re.fullmatch(r"drwa: interrupted(; \w+ was [\w ]+)?\n", said)
+                assert re.fullmatch(r"drwa: interrupted(\n    \w+ was [\w ]+)?\n", said)
         world.drwa("status")
         found = world.snapshot()
         assert found in (old, new)
