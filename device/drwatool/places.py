@@ -192,9 +192,14 @@ class CSource(Source):
 
     def find(self, form: Form) -> list[Span]:
         if form.verb == "after_function" or (form.verb == "end_of" and form.function):
-            return [Span(body.end - 1, body.end) for body in self._bodies(_function_of(form))]
+            bodies = self._bodies(_function_of(form))
+            for body in bodies:
+                self._refuse_conditional(body, form)
+            return [Span(body.end - 1, body.end) for body in bodies]
         if form.verb == "end_of":
-            return [self._end_of_struct(form.what)]
+            end = self._end_of_struct(form.what)
+            self._refuse_conditional(end, form)
+            return [end]
         whole = [Span(0, len(self.text))]
         scopes = self._bodies(form.function) if form.function else whole
         return [span for scope in scopes for span in self._find_in(scope, form)]
@@ -209,7 +214,7 @@ class CSource(Source):
         if form.verb in ("after", "before") and form.function:
             found = [self._statement(span, form.what) for span in found]
         for span in found:
-            self._refuse_conditional(span, scope, form)
+            self._refuse_conditional(span, form)
         return found
 
     def has(self, text: str) -> bool:
@@ -311,14 +316,13 @@ class CSource(Source):
             if word.startswith("if"):
                 depth += 1
 
-    def _refuse_conditional(self, span: Span, scope: Span, form: Form) -> None:
+    def _refuse_conditional(self, span: Span, form: Form) -> None:
         """What is compiled sometimes is no place for what has to be there always."""
-        base = self._depths[self.line_of(scope.start)]
-        if not form.function and GUARD.match(self._masked):
-            base = 1
+        base = 1 if GUARD.match(self._masked) else 0
         line = self.line_of(span.start)
         if self._depths[line] != base:
-            raise PlaceError(f"`{form.what}` in line {line + 1} is inside of an #if")
+            what = form.what or f"{form.function}()"
+            raise PlaceError(f"`{what}` in line {line + 1} is inside of an #if")
 
     def _bodies(self, name: str) -> list[Span]:
         """The bodies of the functions of a name, with their brackets."""
@@ -361,10 +365,13 @@ class CSource(Source):
         starts = list(re.finditer(rf"^{name}\s*\{{", self._masked, re.MULTILINE))
         if len(starts) != 1:
             raise PlaceError(f"{name} is there {len(starts)} times")
-        body = self._to_column_0(starts[0].start())
-        if body is None:
+        at = self._token_at(starts[0].end() - 1)
+        end = self._close(at)
+        self._refuse_uneven(at, end, name)
+        offset = self._tokens[end][1]
+        if offset != self.line_start(offset):
             raise PlaceError(f"{name} has no end in column 0")
-        return Span(body.end, body.end)
+        return Span(offset, offset)
 
     def _function_at(self, offset: int) -> str:
         """The function that an offset is in."""
@@ -397,8 +404,31 @@ class CSource(Source):
         if at and self._tokens[ahead][0] not in BETWEEN_STATEMENTS:
             line = self.line_of(span.start) + 1
             raise PlaceError(f"`{what}` in line {line} is no statement of its own")
-        token, offset = self._tokens[self._statement_end(at)]
+        end = self._statement_end(at)
+        self._refuse_uneven(at, end, what)
+        token, offset = self._tokens[end]
         return Span(span.start, max(span.end, offset + len(token)))
+
+    def _refuse_uneven(self, first: int, last: int, what: str) -> None:
+        """PlaceError where a branch of an #if alone has a bracket, or the end."""
+        opened: list[int] = []  # the balance of brackets at each #if
+        balance = 0
+        uneven = False
+        for at in range(first, last + 1):
+            token, offset = self._tokens[at]
+            if not self._is_directive(offset):
+                balance += (token in "([{") - (token in ")]}")
+                continue
+            word = self._tokens[at + 1][0] if token == "#" else ""
+            if word.startswith("if"):
+                opened.append(balance)
+            elif word.startswith(("el", "endif")):
+                uneven |= not opened or opened[-1] != balance
+                if word == "endif" and opened:
+                    opened.pop()
+        if uneven or opened:
+            line = self.line_of(self._tokens[first][1]) + 1
+            raise PlaceError(f"`{what}` in line {line} ends elsewhere by the branch of an #if")
 
     def _is_directive(self, offset: int) -> bool:
         """Whether a line is the preprocessor's."""

@@ -164,6 +164,107 @@ def test_sources_that_are_refused(old: str, new: str, words: str) -> None:
         put(described, SOURCE.replace(old, new))
 
 
+UNEVEN = "ends elsewhere by the branch of an #if"
+BLOCK = """\
+	if (th->ack) {
+#ifdef CONFIG_X
+		if (x) {
+#else
+		if (y) {
+#endif
+			init(sk);
+		}
+	}
+"""
+IN_STRUCT = """\
+	int first;
+#ifdef CONFIG_X
+	struct sock_b {
+		int b;
+}
+	mine;
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "words"),
+    [
+        # A bracket in each branch, of which the source has one.
+        (
+            'function = "grow"\nafter = "if (th->ack)"\ntext = "a();"',
+            "\tif (th->ack) {\n\t\tinit(sk);\n\t}\n",
+            BLOCK,
+            UNEVEN,
+        ),
+        (
+            'function = "grow"\nwithin = "if (th->ack)"\nafter = "init(sk);"\ntext = "a();"',
+            "\tif (th->ack) {\n\t\tinit(sk);\n\t}\n",
+            BLOCK,
+            UNEVEN,
+        ),
+        # An end in each branch
+        (
+            'function = "grow"\nafter = "if (max > 3)"\ntext = "a();"',
+            "\t\tupdate(sk,\n\t\t\tmax);\n",
+            "#ifdef CONFIG_X\n\t\tupdate(sk, max);\n#else\n\t\tupdate(sk);\n#endif\n",
+            UNEVEN,
+        ),
+        (
+            'function = "grow"\nafter = "update("\ntext = "a();"',
+            "\tif (max > 3)\n\t\tupdate(sk,\n\t\t\tmax);\n",
+            "\tupdate(sk,\n#ifdef CONFIG_X\n\t\tmax);\n#else\n\t\t3);\n#endif\n",
+            UNEVEN,
+        ),
+        # A function that is compiled sometimes
+        *(
+            (
+                f'{text}\ntext = "a();"',
+                SOURCE[SOURCE.index("static int grow") : SOURCE.index("int grow_more")],
+                "#ifndef CONFIG_X\nstatic int grow(struct sock *sk)\n{\n\ta(1);\n}\n#endif\n",
+                "is inside of an #if",
+            )
+            for text in (
+                'function = "grow"\nafter = "a(1);"',
+                'function = "grow"\nend_of = ""',
+                'after_function = "grow"',
+            )
+        ),
+        ('end_of = "struct sock_a"\ntext = "int last;"', "\tint first;\n", IN_STRUCT, "OK"),
+        (
+            'end_of = "struct sock_a"\ntext = "int last;"',
+            "};\n",
+            "#ifdef CONFIG_X\n\tint x; };\n#else\n};\n#endif\n",
+            f"no end in column 0|{UNEVEN}",
+        ),
+        (
+            'end_of = "struct sock_a"\ntext = "int last;"',
+            "struct sock_a {\n\tint first;\n};\n",
+            "#ifdef CONFIG_X\nstruct sock_a {\n\tint first;\n};\n#endif\n",
+            "is inside of an #if",
+        ),
+    ],
+)
+def test_what_is_compiled_sometimes_is_no_place(text: str, old: str, new: str, words: str) -> None:
+    described = place(text)
+    assert SOURCE.count(old) >= 1
+    source = SOURCE.replace(old, new, 1)
+    if words == "OK":
+        assert "#endif\n\tint last;\n};\n" in put(described, source)[0]
+        return
+    with pytest.raises(PlaceError, match=words):
+        put(described, source)
+
+
+def test_branches_of_their_own_are_no_hindrance() -> None:
+    source = SOURCE.replace(
+        "\t\tdrain(sk);\n",
+        "#if defined(CONFIG_X)\n\t\tif (x) {\n\t\t\tx();\n\t\t}\n#elif Y\n\t\ty();\n#endif\n",
+    )
+    text = 'function = "grow"\nafter = "if (!empty(&sk->queue))"\ntext = "came(sk);"'
+    assert "wait(sk);\n\t}\n\tcame(sk);\n\treturn" in put(place(text), source)[0]
+
+
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(PlaceError, match=r"a\.c: it: the tree has no such file"):
         put(place(TWICE), None)
