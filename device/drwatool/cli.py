@@ -2,6 +2,7 @@
 """The command line: what to do, on which trees, and how to say what came of it."""
 
 import argparse
+import io
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from typing import Any, NoReturn, TextIO
 from drwatool import doctor
 from drwatool.compile import compile_objects
 from drwatool.errors import ConflictError, DrwaError, UsageError, explained
-from drwatool.git import Repository, locked, open_repository
+from drwatool.git import Repository, inherited, locked, open_repository
 from drwatool.series import (
     Change,
     Inspection,
@@ -77,32 +78,38 @@ Opened = list[tuple[Project, Repository]]
 
 
 class Outlet:
-    """A stream whose reader may leave, as `head` does; what follows is dropped then.
+    """A stream whose reader may leave, as `head` does, or whose disk may be full; what follows is
+    dropped then.
 
     An error there would end a run that has trees to finish.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.full = False
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of files may be anything.
+            stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:
         try:
             return self._stream.write(text)
-        except BrokenPipeError:
-            self._drop()
+        except OSError as error:
+            self._drop(error)
             return len(text)
 
     def flush(self) -> None:
         try:
             self._stream.flush()
-        except BrokenPipeError:
-            self._drop()
+        except OSError as error:
+            self._drop(error)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def _drop(self) -> None:
+    def _drop(self, error: OSError) -> None:
         """Lets what the stream still holds, and all that follows, go nowhere."""
+        self.full |= not isinstance(error, BrokenPipeError)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)
@@ -134,6 +141,11 @@ class Report:
             print(json.dumps(self.content, indent=2))
         elif error:
             print(f"drwa: {_told(error)}", file=sys.stderr)
+        sys.stdout.flush()
+        if isinstance(sys.stdout, Outlet) and sys.stdout.full:
+            what = error if self.as_json and error else "all was done"
+            print(f"drwa: {_told(what)}; the report could not be written", file=sys.stderr)
+            return code or 1
         return code
 
 
@@ -150,6 +162,8 @@ def _told(text: str) -> str:
 class Parser(argparse.ArgumentParser):
     """One that knows what may have been meant."""
 
+    as_json = False
+
     def error(self, message: str) -> NoReturn:
         known = [*self._option_string_actions]
         known += [str(choice) for action in self._actions for choice in action.choices or ()]
@@ -158,6 +172,8 @@ class Parser(argparse.ArgumentParser):
             given = unknown[1] or unknown[2]
             if near := get_close_matches(given, known, n=2):
                 message = f"'{given}' is unknown: did you mean {' or '.join(near)}?"
+        if self.as_json:
+            print(json.dumps({"error": message, "exit": UsageError.code}, indent=2))
         super().error(message)
 
 
@@ -177,7 +193,11 @@ def _commit() -> str:
     asked = ["rev-parse", "--show-toplevel", "--short=12", "HEAD"]
     try:
         done = subprocess.run(
-            ["git", "-C", TOP, *asked], capture_output=True, text=True, check=True
+            ["git", "-C", TOP, *asked],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=inherited(),
         )
     except (OSError, subprocess.CalledProcessError):
         return ""
@@ -185,7 +205,7 @@ def _commit() -> str:
     return f", {commit}" if Path(top) == TOP else ""
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     made = Parser(
         prog="drwa",
         description=DESCRIPTION,
@@ -249,6 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
         if (stream := getattr(sys, name)) is not None:
             setattr(sys, name, Outlet(stream))
     made = parser()
+    made.as_json = "--json" in (sys.argv if arguments is None else arguments)
     options = made.parse_args(arguments)
     if options.line and (options.command != "patches" or options.aosp or options.kernel):
         made.error("--line is for patches, in place of a tree")
@@ -470,10 +491,13 @@ def _count(patches: int) -> str:
 
 def _write_patches(opened: Opened, folder: Path, report: Report) -> int:
     written = []
+    if without := [refused(project) for project, _ in opened if project.refusals]:
+        raise ConflictError("\n".join(without))
     for project, _ in opened:
-        if project.refusals:
-            raise ConflictError(refused(project))
-        target = _empty(folder / project.name)
+        _refuse_full(folder / project.name)
+    for project, _ in opened:
+        target = folder / project.name
+        target.mkdir(parents=True, exist_ok=True)
         for path in project.patches:
             shutil.copyfile(path, target / path.name)
             written.append(str(target / path.name))
@@ -484,11 +508,9 @@ def _write_patches(opened: Opened, folder: Path, report: Report) -> int:
     return 0
 
 
-def _empty(target: Path) -> Path:
-    target.mkdir(parents=True, exist_ok=True)
+def _refuse_full(target: Path) -> None:
     if there := sorted(target.glob("*.patch")):
         raise UsageError(f"{there[0]} is there: name an empty folder")
-    return target
 
 
 def _write_line(line: str, folder: Path, report: Report) -> int:
@@ -504,7 +526,9 @@ def _write_line(line: str, folder: Path, report: Report) -> int:
         source = get_source(read_lines()[line], report.progress)
     except SourceError as error:
         raise UsageError(f"{error}: name a tree with --kernel") from None
-    target = _empty(folder / KERNEL_PROJECT)
+    target = folder / KERNEL_PROJECT
+    _refuse_full(target)
+    target.mkdir(parents=True, exist_ok=True)
     made = generate(KERNEL, source.path)
     for name, text in made.items():
         (target / name).write_bytes(text.encode(errors="surrogateescape"))

@@ -122,13 +122,17 @@ def index_locked(lock: Path) -> ConflictError:
 _locks: list[int] = []
 
 
-def run(command: list[str], folder: Path, environment: dict[str, str], text: bytes) -> bytes:
-    """The output of a git command; GitError when it fails, with what it complained of."""
-    inherited = {
+def inherited() -> dict[str, str]:
+    """The environment without what leads git elsewhere."""
+    return {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith("GIT_CONFIG")
     }
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str], text: bytes) -> bytes:
+    """The output of a git command; GitError when it fails, with what it complained of."""
     verb = command[1 + len(OPTIONS)]
     started = time.monotonic()
     with ExitStack() as stack:
@@ -142,7 +146,7 @@ def run(command: list[str], folder: Path, environment: dict[str, str], text: byt
             process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env=inherited | environment | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+                env=inherited() | environment | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

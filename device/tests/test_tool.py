@@ -332,6 +332,19 @@ def test_patches_of_some_projects(world: World, tmp_path: Path) -> None:
     assert "--project system_netd: there are packages_modules_Connectivity, frame" in none.err
 
 
+def test_patches_of_all_projects_or_none(world: World, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    rewrite(world, KERNEL, TCP, "send(40);", "send_later(40);")
+    assert world.drwa("patches", "-o", str(made)).code == 1
+    assert not made.exists()
+    write(made / "frameworks_base/0001-old.patch", "")
+    aosp = world.trees[:2]
+    full = world.run("patches", *aosp, "-o", str(made))
+    assert full.code == 2
+    assert "0001-old.patch is there: name an empty folder" in full.err
+    assert [path.name for path in made.iterdir()] == ["frameworks_base"]
+
+
 def test_patches_of_an_unknown_line(world: World, tmp_path: Path) -> None:
     done = world.run("patches", "--line", "6.13", "-o", str(tmp_path / "made"))
     assert done.code == 2
@@ -1241,6 +1254,9 @@ def test_usage(world: World) -> None:
         done = world.run(*words)
         assert done.code == 2
         assert "usage: drwa" in done.err
+        told = world.run(*words, "--json")
+        assert (told.code, told.report["exit"]) == (2, 2)
+        assert told.report["error"] in done.err
     assert world.run("--help").code == 0
 
 
@@ -1271,17 +1287,20 @@ def test_messages_have_short_lines() -> None:
     assert " ".join(told.split()) == f"{'place ' * 50}see {long} and"
 
 
-def test_version(world: World) -> None:
-    """Of a copy without history, and of a clone."""
+def test_version(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a copy without history, and of a clone, wherever git is led."""
+    monkeypatch.setenv("GIT_DIR", str(world.top / KERNEL / ".git"))
     done = world.run("--version")
     assert (done.code, done.err) == (0, "")
     assert re.fullmatch(
         r"drwa \d+\.\d+\nAndroid 1\d.*; Linux 5\.4 and newer, .*6\.12.*\n", done.out
     )
     top = world.series("")
+    monkeypatch.delenv("GIT_DIR")
     git(top, "init", "--quiet")
     commit(top, "all")
     head = git(top, "rev-parse", "--short=12", "HEAD").strip()
+    monkeypatch.setenv("GIT_DIR", str(world.top / KERNEL / ".git"))
     assert world.run("--version").out.startswith(f"drwa 1.0, {head}\n")
 
 
@@ -1450,6 +1469,16 @@ def test_a_reader_that_leaves_ends_no_apply(world: World) -> None:
     done = subprocess.run(command, stdout=writer, stderr=writer, check=False)
     os.close(writer)
     assert done.returncode == 0
+    assert states(world) == ["fully"] * 3
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_report_that_finds_no_room_is_told(world: World, options: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [world.program, "apply", *world.trees, *options]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "drwa: all was done; the report could not be written\n"
+    assert (done.returncode, done.stderr) == (1, said)
     assert states(world) == ["fully"] * 3
 
 
