@@ -28,6 +28,9 @@ OPTIONS = [
     *("-c", "core.quotePath=false"),
     *("-c", "advice.mergeConflict=false"),
     *("-c", "log.showSignature=false"),
+    *("-c", "i18n.commitEncoding=UTF-8"),
+    *("-c", "i18n.logOutputEncoding=UTF-8"),
+    *("-c", "diff.orderFile=/dev/null"),
 ]
 
 

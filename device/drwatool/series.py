@@ -27,6 +27,8 @@ DEPTH = 1000
 SUBMODULE = "160000"
 # A partial clone need not have a file beside those that the series touches.
 WRITE_TREE = ("write-tree", "--missing-ok")
+# Whatever commits the user has it overlook
+BLAME = ("blame", "-s", "-l", "--no-abbrev", "--ignore-revs-file=")
 # A commit's headers in the words of git mailinfo.
 HEADERS = "Author: %an%nEmail: %ae%nDate: %aD%nSubject: %s"
 # Of a diff, what changes without a line
@@ -422,10 +424,10 @@ def _own_commits(project: Project, repository: Repository, patches: list[Patch])
         head, author, message = entry.split("\n", 2)
         commit, *parents = head.split()
         # The first of a short history brings all that was there, whatever its message says.
-        if commit in reverted or not parents:
+        if any(map(commit.startswith, reverted)) or not parents:
             continue
         reverted.update(re.findall(r"^Drwa-Revert: (\S+)$", message, re.MULTILINE))
-        reverted.update(re.findall(r"This reverts commit ([0-9a-f]{40})", message))
+        reverted.update(re.findall(r"This reverts commit ([0-9a-f]{7,64})", message))
         trailer = re.search(r"^Drwa-Series: (\S+)$", message, re.MULTILINE)
         if trailer and trailer[1].startswith(f"{project.name}/"):
             name, shipped = trailer[1], _trailer(message, "Drwa-Patch-Id")
@@ -626,9 +628,7 @@ def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -
         for start, count in re.findall(r"^@@ -(\d+)(?:,(\d+))? ", part, re.MULTILINE):
             if count != "0":
                 lines = f"-L{start},+{count or 1}"
-                said = repository.line(
-                    "blame", "-s", "-l", "--no-abbrev", lines, "HEAD", "--", name
-                )
+                said = repository.line(*BLAME, lines, "HEAD", "--", name)
                 came |= {line.split()[0]: f"{name}:{start}" for line in said.split("\n")}
     if len(came) > 1:
         where = ", ".join(f"{place} in {commit[:12]}" for commit, place in came.items())

@@ -80,8 +80,13 @@ def test_commits_are_the_patches_with_trailers(world: World) -> None:
 
 
 def test_the_same_base_gives_the_same_commits(world: World, tmp_path: Path) -> None:
+    """Whatever a user has git do with messages and diffs."""
     shutil.copytree(world.top, tmp_path / "other", symlinks=True)
     other = World(tmp_path / "other")
+    for folder in other.projects:
+        git(folder, "config", "i18n.commitEncoding", "ISO-8859-1")
+        git(folder, "config", "i18n.logOutputEncoding", "ISO-8859-1")
+        git(folder, "config", "diff.orderFile", "/none")
     for each in world, other:
         assert each.drwa("apply").code == 0
     heads = [[git(p, "rev-parse", "HEAD") for p in each.projects] for each in (world, other)]
@@ -697,14 +702,29 @@ def test_a_claim_without_its_content_is_told(world: World) -> None:
     assert f"BAD     {kernel}: partly patched; kernel/0002-hooks: {TCP} lacks" in doctor
 
 
+MORE_HOOKS = """
+[[place]]
+what = "what was sent"
+file = "net/ipv4/tcp_output.c"
+function = "send_all"
+after = "send(50);"
+text = "sent_drwa();"
+"""
+
+
 def test_a_squashed_kernel_series_is_known_and_comes_out(world: World) -> None:
+    """Though its user has git blame look past it."""
     kernel = world.top / KERNEL
+    places = world.series("kernel/series/0002-hooks/places.toml")
+    write(places, places.read_text() + MORE_HOOKS)
     (kernel / TCP).chmod(0o755)
     commit(kernel, "As vendors have it")
     tree = git(kernel, "rev-parse", "HEAD^{tree}")
     assert world.drwa("apply").code == 0
     git(kernel, "reset", "--quiet", "--soft", "HEAD~2")
     git(kernel, "commit", "--quiet", "--message", "All at once")
+    write(world.top / "ignored", git(kernel, "rev-parse", "HEAD"))
+    git(kernel, "config", "blame.ignoreRevsFile", str(world.top / "ignored"))
     assert states(world) == ["fully", "fully", "fully"]
     assert world.drwa("apply").out.count("all patches are there already") == 3
     assert world.drwa("revert").code == 0
@@ -1111,8 +1131,11 @@ def test_revert_below_other_commits(world: World) -> None:
     assert "mine(5)" in (module / SERVICE).read_text()
 
 
-def test_git_revert_is_known(world: World) -> None:
+@pytest.mark.parametrize("reference", ["false", "true"])
+def test_git_revert_is_known(world: World, reference: str) -> None:
+    """With a commit's whole name, and as `git revert --reference` writes it."""
     world.drwa("apply")
+    git(world.top / BASE, "config", "revert.reference", reference)
     git(world.top / BASE, "revert", "--no-edit", "HEAD")
     assert states(world) == ["fully", "none", "fully"]
     git(world.top / BASE, "revert", "--no-edit", "HEAD")
