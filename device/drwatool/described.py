@@ -9,6 +9,7 @@ Each folder of kernel/series, frameworks/series/PROJECT and netd_patches/series 
                that are there: see places.py
 """
 
+import os
 import re
 import tempfile
 import tomllib
@@ -249,7 +250,7 @@ def patches(series: Series, prefix: str = "", executable: Collection[str] = ()) 
         for path, text in files.items():
             if text is not None:
                 content = text.encode(errors="surrogateescape")
-                stream.append(f"M {modes[path]} inline {prefix}{path}\n".encode())
+                stream.append(os.fsencode(f"M {modes[path]} inline {prefix}{path}\n"))
                 stream.append(b"data %d\n%b\n" % (len(content), content))
     stream.append(b"done\n")
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:

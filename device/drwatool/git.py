@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -54,7 +55,7 @@ class Repository:
         return run(["git", *OPTIONS, *arguments], self.folder, self.environment, text)
 
     def line(self, *arguments: str) -> str:
-        return self.git(*arguments).decode().strip()
+        return os.fsdecode(self.git(*arguments)).strip()
 
     def try_git(self, *arguments: str, text: bytes = b"") -> bytes | None:
         try:
@@ -79,10 +80,12 @@ class Repository:
         with tempfile.TemporaryDirectory(prefix="drwa-") as name:
             folder = Path(name)
             (folder / "objects").mkdir()
+            # Quoted, as a colon would part it.
+            objects = re.sub(r'(["\\])', r"\\\1", str(*self.paths("objects")))
             yield self.with_environment(
                 GIT_INDEX_FILE=str(folder / "index"),
                 GIT_OBJECT_DIRECTORY=str(folder / "objects"),
-                GIT_ALTERNATE_OBJECT_DIRECTORIES=str(*self.paths("objects")),
+                GIT_ALTERNATE_OBJECT_DIRECTORIES=f'"{objects}"',
             )
 
 

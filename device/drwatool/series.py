@@ -249,7 +249,7 @@ def _before(repository: Repository, prefix: str, step: described.Step) -> tuple[
     if step.files:
         # An earlier version of the patch may have had others.
         listing = ["ls-tree", "-z", "--name-only", "HEAD", "--", *(prefix + x for x in step.files)]
-        path = repository.git(*listing).decode().partition("\0")[0]
+        path = os.fsdecode(repository.git(*listing)).partition("\0")[0]
         there = bool(path)
         changed = "--diff-filter=A"
     else:
@@ -267,7 +267,8 @@ def _before(repository: Repository, prefix: str, step: described.Step) -> tuple[
 
 def files_of(patch: Path) -> tuple[str, ...]:
     """The files that a patch changes."""
-    names = re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)$", patch.read_text(), re.MULTILINE)
+    text = described.decoded(patch.read_bytes())
+    names = re.findall(r"^(?:---|\+\+\+) [ab]/([^\t\n]+)\t?$", text, re.MULTILINE)
     return tuple(sorted(set(names)))
 
 
@@ -302,7 +303,7 @@ def refuse_unclean(repository: Repository) -> None:
 
 def uncommitted(repository: Repository) -> list[str]:
     status = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no"]
-    output = repository.git(*status, "--ignore-submodules=dirty").decode(errors="replace")
+    output = os.fsdecode(repository.git(*status, "--ignore-submodules=dirty"))
     return [entry[3:] for entry in output.split("\0") if entry]
 
 
@@ -381,9 +382,9 @@ def _lines_of(patch: Patch) -> tuple[Counter[tuple[str, str]], Counter[tuple[str
     """The lines that a patch adds and removes, with their files; of a moved one, neither."""
     changed: dict[str, Counter[tuple[str, str]]] = {"+": Counter(), "-": Counter()}
     name = ""
-    text = patch.path.read_text(errors="surrogateescape")
+    text = described.decoded(patch.path.read_bytes())
     for line in text[text.find("\ndiff --git ") :].split("\n"):
-        if head := re.match(r"(?:\+\+\+ b|--- a)/(\S+)$", line):
+        if head := re.match(r"(?:\+\+\+ b|--- a)/([^\t]+)\t?$", line):
             name = head[1]
         elif line[:4] in ("--- ", "+++ "):
             continue
@@ -618,9 +619,7 @@ def _refuse_foreign(repository: Repository, scratch: Repository, patch: Patch) -
     """
     before = scratch.line(*WRITE_TREE)
     scratch.git("apply", "--cached", "--reverse", "-", text=patch.path.read_bytes())
-    diff = scratch.git("diff-tree", "-r", "-p", "-U0", before, scratch.line(*WRITE_TREE)).decode(
-        errors="replace"
-    )
+    diff = scratch.line("diff-tree", "-r", "-p", "-U0", before, scratch.line(*WRITE_TREE))
     scratch.git("read-tree", before)
     came: dict[str, str] = {}
     for part in re.split(r"^diff --git ", diff, flags=re.MULTILINE)[1:]:
@@ -667,7 +666,7 @@ def content_after(change: Change) -> dict[str, bytes]:
 
 def _refuse_hidden(repository: Repository, names: list[str]) -> None:
     """ConflictError for files whose edits git was told to overlook: they would be lost."""
-    listing = repository.git("ls-files", "-z", "-v", "--", *names).decode() if names else ""
+    listing = repository.line("ls-files", "-z", "-v", "--", *names) if names else ""
     for entry in filter(None, listing.split("\0")):
         tag, name = entry.split(" ", 1)
         if tag != "H":
@@ -681,7 +680,7 @@ def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, b
     """Paths with whether they were and will be there; ConflictError if one cannot be changed."""
     found = []
     tree_diff = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new]
-    fields = scratch.git(*tree_diff).decode().split("\0")
+    fields = scratch.line(*tree_diff).split("\0")
     for entry, name in zip(fields[0::2], fields[1::2], strict=False):
         before, after = entry.split()[0].removeprefix(":"), entry.split()[1]
         if SUBMODULE in (before, after):
@@ -793,12 +792,12 @@ def _failed(said: str) -> list[str]:
 
 def _conflict(scratch: Repository, patch: Patch, said: str) -> str:
     """One line: the project, the patch, each file with its first bad hunk, and what to do."""
-    text = patch.path.read_text(errors="replace")
+    text = described.decoded(patch.path.read_bytes())
     places = []
     for place in _failed(said):
         path, _, line = place.rpartition(":")
         hunk = re.search(
-            rf"^\+\+\+ b/{re.escape(path)}$.*?^(@@ -{line}(?:,\d+)? [^\n]*)",
+            rf"^\+\+\+ b/{re.escape(path)}\t?$.*?^(@@ -{line}(?:,\d+)? [^\n]*)",
             text,
             re.MULTILINE | re.DOTALL,
         )
@@ -815,5 +814,5 @@ def _half_applied(scratch: Repository, patch: Patch) -> bool:
     return any(
         scratch.try_git(*check, f"--include={name}", "-", text=text) is not None
         for name in patch.files
-        if f"+++ b/{name}\n".encode() in text
+        if re.search(rb"^\+\+\+ b/%b\t?$" % re.escape(os.fsencode(name)), text, re.MULTILINE)
     )

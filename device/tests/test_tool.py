@@ -357,22 +357,51 @@ def test_patches_of_an_unknown_line(world: World, tmp_path: Path) -> None:
     assert not (tmp_path / "made").exists()
 
 
-def test_a_kernel_in_a_folder_of_its_git_tree(world: World) -> None:
+# Latin-1
+CAFE = os.fsdecode(b"caf\xe9")
+
+
+@pytest.mark.parametrize("folder", ["kernel-6.12", "kernel src", CAFE])
+def test_a_kernel_in_a_folder_of_its_git_tree(world: World, folder: str) -> None:
     """As vendors publish theirs, beside other folders."""
     kernel = world.top / KERNEL
-    (kernel / "kernel-6.12").mkdir()
+    (kernel / folder).mkdir()
     for name in ("Makefile", "Kconfig", "net"):
-        (kernel / name).rename(kernel / "kernel-6.12" / name)
+        (kernel / name).rename(kernel / folder / name)
     write(kernel / "build.sh", "make\n")
     commit(kernel, "Everything")
     before = world.snapshot()
-    trees = [*world.trees[:2], "--kernel", str(kernel / "kernel-6.12")]
-    assert world.run("apply", *trees).code == 0
-    assert (kernel / "kernel-6.12/net/drwa/law.c").exists()
+    trees = [*world.trees[:2], "--kernel", str(kernel / folder)]
+    applied = world.run("apply", *trees)
+    assert applied.code == 0, applied.err
+    assert (kernel / folder / "net/drwa/law.c").exists()
     status = world.run("status", *trees, "--json").report["projects"]
     assert [project["applied"] for project in status] == ["fully", "fully", "fully"]
     assert world.run("revert", *trees).code == 0
     assert world.snapshot() == before
+
+
+@pytest.mark.parametrize("name", [CAFE, 'a:b"\\c', "linux 6"])
+def test_a_tree_of_any_name(world: World, name: str) -> None:
+    kernel = world.top / name
+    (world.top / KERNEL).rename(kernel)
+    before = small_trees.snapshot(kernel)
+    for command, words in ("apply", "2 patches applied"), ("status", "fully applied"):
+        done = world.run(command, "--kernel", str(kernel))
+        assert done.code == 0, done.err
+        assert words in done.out
+    assert world.run("revert", "--kernel", str(kernel)).code == 0
+    assert small_trees.snapshot(kernel) == before
+
+
+def test_sources_are_in_utf_8_whatever_the_locale(world: World, tmp_path: Path) -> None:
+    law = world.series("kernel/src/net/drwa/law.c")
+    write(law, "/* λ */\n" + law.read_text())
+    plain = ("env", "LC_ALL=C", "PYTHONCOERCECLOCALE=0", sys.executable, "-X", "utf8=0")
+    done = world.run("apply", *world.trees, prefix=plain)
+    assert done.code == 0, done.err
+    assert (world.top / KERNEL / "net/drwa/law.c").read_bytes() == law.read_bytes()
+    assert states(world) == ["fully", "fully", "fully"]
 
 
 def test_host_b_leaves_connectivity_alone(world: World) -> None:
