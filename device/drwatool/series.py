@@ -679,6 +679,7 @@ def _refuse_hidden(repository: Repository, names: list[str]) -> None:
 def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, bool, bool]]:
     """Paths with whether they were and will be there; ConflictError if one cannot be changed."""
     found = []
+    cone = _cone(scratch)
     tree_diff = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new]
     fields = scratch.line(*tree_diff).split("\0")
     for entry, name in zip(fields[0::2], fields[1::2], strict=False):
@@ -687,16 +688,41 @@ def _changed_files(scratch: Repository, old: str, new: str) -> list[tuple[str, b
             raise ConflictError(f"{scratch.folder}: {name} is a submodule")
         was, will = int(before) != 0, int(after) != 0
         path = scratch.folder / name
-        there = _is_there(path)
-        if there and not was:
-            raise ConflictError(f"{path} is in the way of the series: move it away")
-        if was and not there:
+        if not was:
+            _refuse_in_the_way(scratch.folder, name)
+        if not _is_there(path) if was else _is_outside(Path(name).parent, cone):
             raise ConflictError(f"{path} is not checked out (a sparse tree?): check it out")
         # Replacing it would not need its own permission; whoever took it away meant something.
         if was and not path.is_symlink() and not os.access(path, os.W_OK):
             raise ConflictError(f"{path} is read-only: chmod u+w, or run as its owner")
         found.append((name, was, will))
     return found
+
+
+def _refuse_in_the_way(folder: Path, name: str) -> None:
+    """ConflictError where something is at a new file's place, or in place of its folders."""
+    if _is_there(folder / name):
+        raise ConflictError(f"{folder / name} is in the way of the series: move it away")
+    for parent in map(folder.joinpath, Path(name).parents):
+        # What a link leads to may be outside of the tree.
+        if parent != folder and _is_there(parent) and (parent.is_symlink() or parent.is_file()):
+            raise ConflictError(f"{parent} is in the way of the series: move it away")
+
+
+def _cone(scratch: Repository) -> list[Path] | None:
+    """The folders that a sparse tree has; None if it is none, or made of patterns."""
+    asked = "config", "--type=bool", "core.sparseCheckoutCone"
+    listing = scratch.try_git("sparse-checkout", "list")
+    if listing is None or scratch.try_git(*asked) != b"true\n":
+        return None
+    return [Path(line) for line in os.fsdecode(listing).splitlines()]
+
+
+def _is_outside(folder: Path, cone: list[Path] | None) -> bool:
+    """Whether a sparse tree lacks the files of a folder: it has those above its own, too."""
+    if cone is None or folder == Path():
+        return False
+    return not any(folder.is_relative_to(each) or each.is_relative_to(folder) for each in cone)
 
 
 def _is_there(path: Path) -> bool:

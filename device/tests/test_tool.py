@@ -1190,6 +1190,19 @@ def in_the_way(world: World) -> None:
     write(world.top / MODULE / POLICY, "mine\n")
 
 
+def link_in_the_way(world: World) -> None:
+    (world.top / "elsewhere").mkdir()
+    (world.top / KERNEL / "net/drwa").symlink_to(world.top / "elsewhere")
+
+
+def file_in_the_way(world: World) -> None:
+    write(world.top / KERNEL / "net/drwa", "mine\n")
+
+
+def sparse(world: World) -> None:
+    git(world.top / KERNEL, "sparse-checkout", "set", "--cone", "net/ipv4")
+
+
 def rebasing(world: World) -> None:
     (world.top / BASE / ".git/rebase-merge").mkdir()
 
@@ -1253,6 +1266,9 @@ BUILD_13 = "public static final int TIRAMISU = 33;\n"
         (dirty, f"has uncommitted changes: {CARRIER}: commit them or put them away", 1),
         (staged, f"has uncommitted changes: {CARRIER}: commit them or put them away", 1),
         (in_the_way, "is in the way of the series: move it away", 1),
+        (link_in_the_way, "/net/drwa is in the way of the series: move it away", 1),
+        (file_in_the_way, "/net/drwa is in the way of the series: move it away", 1),
+        (sparse, "/net/drwa/law.c is not checked out (a sparse tree?): check it out", 1),
         (rebasing, "a rebase is under way: finish or abort it", 1),
         (index_locked, "index.lock exists: another git is at work there", 1),
         (hidden_edit, f"{CARRIER} is marked assume-unchanged or skip-worktree: git update-", 1),
@@ -1279,6 +1295,16 @@ def test_refused(world: World, spoil: Callable[[World], None], words: str, code:
     # Objects that nothing refers to may stay.
     after = {name: content for name, content in everything(world.top).items() if name in before}
     assert after == before
+
+
+def test_a_sparse_tree_that_has_the_folders(world: World) -> None:
+    git(world.top / KERNEL, "sparse-checkout", "set", "--cone", "net")
+    before = world.snapshot()
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
 
 
 def test_untracked_files_elsewhere_may_lie_about(world: World) -> None:
