@@ -93,6 +93,8 @@ class Inspection:
     missing: list[str]  # what HEAD lacks of patches that a commit claims to be
     # Commits that hold more than their patch, and some of that: somebody amended them.
     amended: dict[str, str]
+    base: str  # the commit ahead of the series' oldest one, "" without any
+    remains: bool  # as in Project
 
     @property
     def summary(self) -> str:
@@ -100,7 +102,7 @@ class Inspection:
         if self.outdated:
             return "another version"
         if not present:
-            return "none"
+            return "partly" if self.remains else "none"
         if State.PARTIAL in present or len(present) < len(self.states):
             return "partly"
         return "fully"
@@ -200,7 +202,7 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
             project = replace(project, series=f"{project.name}/{kind.series}")
     notes: tuple[str, ...] = (f"Android {kind.name}",) if kind else ()
     try:
-        series, guesses = _place(steps, read, there, tests)
+        series, guesses, remains = _place(steps, read, there, tests)
     except described.RefusedError as error:
         return replace(project, refusals=tuple(error.refusals))
     touched = sorted(project.prefix + path for path in series.before)
@@ -216,24 +218,27 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
     made = tuple(into / f"{step.name}.patch" for step, _ in series.steps)
     notes += described.notes_of(series)
     notes += tuple(f"guessed: {text}" for texts in guesses.values() for text in texts)
-    return replace(project, patches=made, notes=notes, guesses=guesses)
+    project = replace(project, patches=made, notes=notes, guesses=guesses)
+    if base == "HEAD":
+        return replace(project, remains=remains)
+    return replace(project, base=base, remains=True)
 
 
 def _place(
     steps: list[described.Step], read: Reader, there: bool, tests: bool
-) -> tuple[described.Series, dict[str, list[str]]]:
-    """The series for a tree, or for what the tree would be without it, and what of that is a guess;
-    what upstream has of its lines stays, where it can.
+) -> tuple[described.Series, dict[str, list[str]], bool]:
+    """The series for a tree, or for what the tree would be without it, what of that is a guess, and
+    whether the tree has to be without it; what upstream has of its lines stays, where it can.
     """
     pristine, guesses = described.without(steps, read)
     try:
         if there:
-            return described.place(steps, pristine, with_tests=tests), guesses
-        return described.place(steps, read, with_tests=tests), {}
+            return described.place(steps, pristine, with_tests=tests), guesses, False
+        return described.place(steps, read, with_tests=tests), {}, False
     except described.RefusedError as refused:
         if not there:
             with suppress(described.RefusedError):
-                return described.place(steps, pristine, with_tests=tests), guesses
+                return described.place(steps, pristine, with_tests=tests), guesses, True
         raise refused from None
 
 
@@ -316,7 +321,16 @@ def inspect(project: Project, repository: Repository) -> Inspection:
     outdated: list[Found] = []
     states = dict.fromkeys(by_name, State.ABSENT)
     inspection = Inspection(
-        head, patches, states, commits, outdated, changed_since=[], missing=[], amended={}
+        head,
+        patches,
+        states,
+        commits,
+        outdated,
+        changed_since=[],
+        missing=[],
+        amended={},
+        base="",
+        remains=project.remains,
     )
     for found in _own_commits(project, repository, patches):
         patch = by_name.get(found.name)
@@ -324,16 +338,23 @@ def inspect(project: Project, repository: Repository) -> Inspection:
         if patch is not None and actual == patch.id:
             # It claims another one where a rebase gave it other lines around it.
             found = replace(found, shipped_id=actual)
-        commits.append(found)
+        inspection.base = found.parents[0]
         state = {
             found.shipped_id: State.APPLIED,
             found.merged_id: State.MERGED,
         }.get(actual, State.EDITED)
-        if patch is None or patch.id != found.shipped_id:
-            outdated.append(found)
-        else:
+        known = patch is not None and patch.id == found.shipped_id
+        own = ""
+        if state is State.EDITED:
+            own = _own_lines(repository, found.commit, [patch] if patch else [])
+            if own and known and not _own_lines(repository, found.commit, patches):
+                continue  # It holds several patches, which are looked for one by one.
+        commits.append(found)
+        if known:
             states[found.name] = state
-        if state is State.EDITED and (own := _own_lines(repository, found.commit, patch)):
+        else:
+            outdated.append(found)
+        if own:
             inspection.amended[found.commit] = own
     if not outdated:
         _look_at_content(inspection, repository)
@@ -341,10 +362,10 @@ def inspect(project: Project, repository: Repository) -> Inspection:
     return inspection
 
 
-def _own_lines(repository: Repository, commit: str, patch: Patch | None) -> str:
-    """What a commit changes and its patch does not: the first such line, with its file."""
+def _own_lines(repository: Repository, commit: str, patches: list[Patch]) -> str:
+    """What a commit changes and its patches do not: the first such line, with its file."""
     changes = Counter(_changes(_diff(repository, commit)))
-    if patch is not None:
+    for patch in patches:
         changes -= Counter(_changes(patch.path.read_bytes()))
     return next((f"{name}: `{line.strip()}`" for name, line in changes), "")
 
@@ -371,7 +392,7 @@ def _look_for_lines(inspection: Inspection, repository: Repository) -> None:
         if inspection.states[patch.name] is not State.ABSENT:
             for name, line in added - later:
                 if name not in there:
-                    there[name] = _lines_at_head(repository, name)
+                    there[name] = frozenset(_lines_at(repository, "HEAD", name))
                 if line not in there[name]:
                     inspection.states[patch.name] = State.PARTIAL
                     inspection.missing.append(f"{patch.name}: {name} lacks `{line}`")
@@ -393,9 +414,9 @@ def _lines_of(patch: Patch) -> tuple[Counter[tuple[str, str]], Counter[tuple[str
     return changed["+"] - changed["-"], changed["-"] - changed["+"]
 
 
-def _lines_at_head(repository: Repository, name: str) -> frozenset[str]:
-    text = repository.try_git("cat-file", "blob", f"HEAD:{name}") or b""
-    return frozenset(line.strip() for line in text.decode(errors="surrogateescape").split("\n"))
+def _lines_at(repository: Repository, commit: str, name: str) -> list[str]:
+    text = repository.try_git("cat-file", "blob", f"{commit}:{name}") or b""
+    return [line.strip() for line in described.decoded(text).split("\n")]
 
 
 def _own_commits(project: Project, repository: Repository, patches: list[Patch]) -> list[Found]:
@@ -557,20 +578,27 @@ def plan_revert(project: Project, repository: Repository) -> Change:
     ]
     with repository.scratch() as scratch:
         if not left and not by_hand and not inspection.amended:
+            _refuse_remains(project, scratch, inspection, tip)
             return _change(project, repository, scratch, inspection.head, tip, [])
         tip = inspection.head
         scratch.git("read-tree", tip)
-        for found in inspection.commits:
-            shown = scratch.line("show", "--no-patch", f"--format={HEADERS}", found.commit)
-            diff = _diff(scratch, found.commit)
-            if found.commit in inspection.amended:
-                diff = _without_own_lines(project, scratch, inspection, found)
-            tip = _take_back(scratch, tip, found.name, diff, _headers(shown))
-        for patch in by_hand:
-            _refuse_guessed(project, patch)
-            _refuse_foreign(repository, scratch, patch)
-            text = patch.path.read_bytes()
-            tip = _take_back(scratch, tip, patch.name, text, _mail(scratch, text)[0])
+        parts: list[Found | Patch] = [*inspection.commits, *by_hand]
+        if by_hand:
+            # Some of those may have come ahead of the others.
+            parts.sort(key=lambda part: part.name, reverse=True)
+        for part in parts:
+            if isinstance(part, Found):
+                shown = scratch.line("show", "--no-patch", f"--format={HEADERS}", part.commit)
+                headers, diff = _headers(shown), _diff(scratch, part.commit)
+                if part.commit in inspection.amended:
+                    diff = _without_own_lines(project, scratch, inspection, part)
+            else:
+                _refuse_guessed(project, part)
+                _refuse_foreign(repository, scratch, part)
+                diff = part.path.read_bytes()
+                headers = _mail(scratch, diff)[0]
+            tip = _take_back(scratch, tip, part.name, diff, headers)
+        _refuse_remains(project, scratch, inspection, tip)
         notes = [
             f"{commit[:12]} was amended with {text}: what is not DRWA's stays"
             for commit, text in inspection.amended.items()
@@ -578,6 +606,32 @@ def plan_revert(project: Project, repository: Repository) -> Change:
         if left or by_hand:
             notes.append("other commits follow the series: added commits that take it back")
         return _change(project, repository, scratch, inspection.head, tip, notes)
+
+
+def _refuse_remains(
+    project: Project, scratch: Repository, inspection: Inspection, tip: str
+) -> None:
+    """ConflictError where lines of the series are left, which other commits brought."""
+    base = project.base or inspection.base or ("" if project.remains else tip)
+    remaining = []
+
+    @cache
+    def lines(commit: str, name: str) -> list[str]:
+        return _lines_at(scratch, commit, name) if commit else []
+
+    for name, line in {each for patch in inspection.patches for each in _lines_of(patch)[0]}:
+        there, before = lines(tip, name), lines(base, name)
+        # Others may have come by chance, but not into a file of the series.
+        ours = "drwa" in line.lower() or before == [""]
+        if ours and there.count(line) > before.count(line):
+            at = f"-L{len(there) - there[::-1].index(line)},+1"
+            blamed = scratch.line(*BLAME, at, tip, "--", name).lstrip("^")[:12]
+            remaining.append(f"{name}: `{line}`, of commit {blamed}")
+    if remaining:
+        raise ConflictError(
+            f"{project.folder}: lines of the series remain: {'; '.join(sorted(remaining)[:3])}: "
+            "revert that first"
+        )
 
 
 def _without_own_lines(

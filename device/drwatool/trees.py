@@ -58,6 +58,8 @@ class Project:
     untried: bool = False  # the rest goes without it where it has no place
     # By the patch's name, what a tree that has the series may have had in its place
     guesses: dict[str, list[str]] = field(default_factory=dict)
+    base: str = ""  # the commit ahead of the one that brought the series' first file
+    remains: bool = False  # a part of the series is there, of which no commit may tell
 
     @property
     def described(self) -> tuple[Path, Path]:

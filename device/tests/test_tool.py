@@ -568,10 +568,14 @@ def test_half_a_patch_applied_by_hand(world: World) -> None:
     assert f"{POLICY} already exists" in done.err
     git(module, "revert", "--no-edit", "HEAD")
     git(module, "apply", f"--include={SETTING}", "--index", world.made()[0])
-    commit(module, "A part")
+    part = commit(module, "A part")
     done = world.drwa("apply")
     assert done.code == 1
     assert "a part of it is there already: undo what was applied by hand" in done.err
+    assert states(world)[0] == "partly"
+    assert f"lines of the series remain: {SETTING}: `set(0);`, of commit {part[:12]}" in (
+        world.drwa("revert").err
+    )
 
 
 @pytest.mark.parametrize("gone", ["", "    tellDrwa();\n"])
@@ -715,6 +719,80 @@ def test_revert_of_a_squash_takes_nothing_that_was_there_before(world: World) ->
     assert "0002-calls did not come in one commit" in refused.err
     assert f"{SERVICE}:" in refused.err
     assert world.snapshot() == before
+
+
+def split(folder: Path, name: str, old: str, new: str, after: bool) -> None:
+    """Parts the last commit: what a text has in place of another one comes in one of its own."""
+    whole = (folder / name).read_text()
+    messages = [git(folder, "log", "-1", "--format=%B"), "A part"]
+    git(folder, "reset", "--quiet", "HEAD~")
+    git(folder, "checkout", "--quiet", "--", name)
+    text = (folder / name).read_text().replace(old, new)
+    for content in whole.replace(new, old) if after else text, whole:
+        write(folder / name, content)
+        commit(folder, messages.pop(0 if after else -1))
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_revert_leaves_no_part_of_a_split_commit(world: World, after: bool) -> None:
+    module = world.top / MODULE
+    original = git(module, "rev-parse", "HEAD^{tree}")
+    assert world.drwa("apply").code == 0
+    line = "    dumpDrwa();\n"
+    at = "    connect(49);\n"
+    split(module, SERVICE, at, line + at, after)
+    part = git(module, "rev-parse", "HEAD" if after else "HEAD~").strip()
+    before = world.snapshot()
+    refused = world.drwa("revert")
+    assert refused.code == 1
+    words = f"lines of the series remain: {SERVICE}: `dumpDrwa();`, of commit {part[:12]}: revert"
+    assert words in refused.err
+    assert world.snapshot() == before
+    # What git takes out alone
+    last = git(module, "rev-parse", "HEAD~" if after else "HEAD").strip()
+    policy = git(module, "rev-list", "HEAD", "--grep=Add the policy").strip()
+    git(module, "revert", "--no-edit", last, policy)
+    assert states(world)[0] == "partly"
+    assert "of commit" in world.drwa("revert").err
+    git(module, "revert", "--no-edit", part)
+    assert world.drwa("revert").code == 0
+    assert states(world) == ["none", "none", "none"]
+    assert git(module, "rev-parse", "HEAD^{tree}") == original
+
+
+IN_THE_LAW = """\
+[[place]]
+what = "more law"
+file = "net/drwa/law.c"
+after = "law(3);"
+text = "more_drwa();"
+"""
+
+
+@pytest.mark.parametrize("how", ["fixup", "squash", "last two"])
+def test_a_squash_that_keeps_a_trailer_comes_out(world: World, how: str) -> None:
+    """As of git rebase --interactive; a later patch changes what an earlier one adds."""
+    kernel = world.top / KERNEL
+    more = world.series("kernel/series/0003-more")
+    write(more / "message", "tcp: more of the law\n")
+    write(more / "places.toml", IN_THE_LAW)
+    tree = git(kernel, "rev-parse", "HEAD^{tree}")
+    assert world.drwa("apply").code == 0
+    count = 1 if how == "last two" else 2
+    messages = git(kernel, "log", f"-{count + 1}", "--reverse", "--format=%B")
+    git(kernel, "reset", "--quiet", "--soft", f"HEAD~{count}")
+    message = ["--message", messages] if how == "squash" else ["--no-edit"]
+    git(kernel, "commit", "--quiet", "--amend", *message)
+    write(kernel / "notes.txt", "mine\n")
+    commit(kernel, "Notes")
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("apply").out.count("all patches are there already") == 3
+    reverted = world.drwa("revert")
+    assert reverted.code == 0, reverted.err
+    assert states(world) == ["none", "none", "none"]
+    (kernel / "notes.txt").unlink()
+    commit(kernel, "No notes")
+    assert git(kernel, "rev-parse", "HEAD^{tree}") == tree
 
 
 def test_a_claim_without_its_content_is_told(world: World) -> None:
