@@ -83,7 +83,10 @@ MECHANISMS: dict[str, Edits] = {
         ("		if (u->deep >= UP_QUEUE_SURE)\n			up_rates(u, full);\n", ""),
     ),
     "DRAIN's own rate does not count": (
-        ("	if (before_us(m->us, u->drained_us))\n", "	if (0)\n"),
+        (
+            "	if (now_us - u->drained_us < UP_FORGET_US && before_us(m->us, u->drained_us))\n",
+            "	if (0)\n",
+        ),
     ),
     "DRAIN after OPEN": (
         (
