@@ -173,7 +173,7 @@ static void drwa_forget_sock(const struct sock *sk)
 static u32 drwa_tick_us(const struct tcp_sock *tp)
 {
 	/* Since 6.7 a route may ask for ticks of 1 us. */
-#ifdef RTAX_FEATURE_TCP_USEC_TS
+#ifdef TCP_DRWA_USEC_TS
 	if (tp->tcp_usec_ts)
 		return 1;
 #endif

@@ -65,7 +65,7 @@ static u32 tcp_drwa_owd_us(const struct tcp_sock *tp)
 	u32 tick_us = USEC_PER_SEC / TCP_TS_HZ;
 
 	/* Since 6.7 a route may ask for ticks of 1 us. */
-#ifdef RTAX_FEATURE_TCP_USEC_TS
+#ifdef TCP_DRWA_USEC_TS
 	if (tp->tcp_usec_ts)
 		tick_us = 1;
 #endif
