@@ -186,6 +186,14 @@ def files_of(series: Series) -> dict[str, str]:
     return {path: text for _, files in series.steps for path, text in files.items()}
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_clock_in_microseconds_is_looked_for_in_the_socket(there: bool) -> None:
+    """Samsung's 5.15 has the route's feature among its headers for programs, and no such socket."""
+    changes = [] if there else [(TCP_H, "tcp_usec_ts", "tcp_other")]
+    made = files_of(place_with(changes))[MAKEFILE]
+    assert ("CFLAGS_tcp_drwa.o += -DTCP_DRWA_USEC_TS" in made) == there
+
+
 @pytest.mark.parametrize(
     "line",
     # make test has the sources of the kernel that it boots, and of that whose patches are kept.
