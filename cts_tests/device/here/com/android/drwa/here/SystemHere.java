@@ -10,6 +10,7 @@ import android.net.NetworkInfo;
 import android.os.ConditionVariable;
 import android.os.Handler;
 import android.os.HandlerThread;
+import com.android.server.SystemService;
 import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeBpf;
 import com.android.server.connectivity.FakeNetd;
@@ -94,7 +95,9 @@ public class SystemHere extends Application {
             handler.post(started::open);
             started.block();
         } else {
-            new DrwaService(this).onStart();
+            final DrwaService service = new DrwaService(this);
+            service.onStart();
+            service.onBootPhase(SystemService.PHASE_THIRD_PARTY_APPS_CAN_START);
         }
         connectivity.connectWifiOfTheDevice();
     }

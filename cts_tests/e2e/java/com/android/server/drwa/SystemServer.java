@@ -152,7 +152,7 @@ public class SystemServer {
     /** B: a service of its own, which listens to ConnectivityService's callbacks. */
     private static final class Standalone extends Host {
         Standalone(Context context) {
-            new DrwaService(context).onStart();
+            DrwaServiceTest.boot(context);
         }
 
         private static Binder published() {

@@ -37,6 +37,7 @@ public class DrwaService extends SystemService {
     /** For dumpsys and cmd. */
     private static final String SERVICE_NAME = "drwa";
 
+    private Handler mHandler;
     private DrwaController mController;
 
     public DrwaService(@NonNull Context context) {
@@ -48,18 +49,26 @@ public class DrwaService extends SystemService {
         final Context context = getContext();
         final HandlerThread thread = new HandlerThread(TAG);
         thread.start();
-        final Handler handler = new Handler(thread.getLooper());
+        mHandler = new Handler(thread.getLooper());
         final INetd netd =
                 INetd.Stub.asInterface((IBinder) context.getSystemService(Context.NETD_SERVICE));
-        mController = new DrwaController(context, handler, netd);
+        mController = new DrwaController(context, mHandler, netd);
         mController.start();
+        publishBinderService(SERVICE_NAME, new DrwaBinder());
+    }
+
+    @Override
+    public void onBootPhase(int phase) {
+        // Before systemReady(), ConnectivityService knows nobody's permissions, and would narrow
+        // the request to foreground networks for good
+        if (phase != PHASE_THIRD_PARTY_APPS_CAN_START) return;
         // Without capabilities, the request matches every network, VPNs too
-        context.getSystemService(ConnectivityManager.class)
+        getContext()
+                .getSystemService(ConnectivityManager.class)
                 .registerNetworkCallback(
                         new NetworkRequest.Builder().clearCapabilities().build(),
                         new NetworkListener(),
-                        handler);
-        publishBinderService(SERVICE_NAME, new DrwaBinder());
+                        mHandler);
     }
 
     private final class NetworkListener extends NetworkCallback {

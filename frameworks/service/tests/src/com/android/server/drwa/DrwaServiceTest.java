@@ -97,11 +97,18 @@ public class DrwaServiceTest {
     }
 
     private void start() {
-        new DrwaService(mContext).onStart();
+        boot(mContext);
         mTelephony.neverCalls = Connectivity.sHandler.getLooper().getThread();
         PolicyThreads.idle(Connectivity.sHandler);
         mTelephony.announceConfig(SUB);
         PolicyThreads.idle(Connectivity.sHandler);
+    }
+
+    /** As the system server does. */
+    static void boot(Context context) {
+        final DrwaService service = new DrwaService(context);
+        service.onStart();
+        service.onBootPhase(SystemService.PHASE_THIRD_PARTY_APPS_CAN_START);
     }
 
     /** As ConnectivityManager calls back, on the handler's thread. */
@@ -143,6 +150,17 @@ public class DrwaServiceTest {
                                 .newInstance(mContext);
         service.onStart();
         assertNotNull(published());
+    }
+
+    @Test
+    public void asksOnceConnectivityServiceIsReady() {
+        final DrwaService service = new DrwaService(mContext);
+        service.onStart();
+        service.onBootPhase(SystemService.PHASE_ACTIVITY_MANAGER_READY);
+        assertEquals(List.of(), Connectivity.sRequests);
+        service.onBootPhase(SystemService.PHASE_THIRD_PARTY_APPS_CAN_START);
+        service.onBootPhase(SystemService.PHASE_BOOT_COMPLETED);
+        assertEquals(1, Connectivity.sRequests.size());
     }
 
     @Test
