@@ -164,6 +164,44 @@ def test_a_first_connection_is_told_behind_its_link_properties(condition: str) -
     assert take(found, after) == before
 
 
+RATE_LIMIT = """\
+class ConnectivityService {{
+    ConnectivityService() {{
+        mIngressRateLimit =
+                ConnectivitySettingsManager.getIngressRateLimitInBytesPerSecond(mContext);
+    }}
+    private void handleIngressRateLimitChanged() {{
+        final long oldIngressRateLimit = mIngressRateLimit;
+        mIngressRateLimit = ConnectivitySettingsManager.getIngressRateLimitInBytesPerSecond(
+                mContext);
+        {loop}
+            mDeps.disableIngressRateLimit(networkAgent.linkProperties.getInterfaceName());
+        {end}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "end"),
+    [
+        ("for (final NetworkAgentInfo networkAgent : mNetworkAgentInfos) {", "}"),
+        # Since 16
+        ("forEachNetworkAgentInfo(networkAgent -> {", "});"),
+    ],
+)
+def test_a_rate_limit_is_told_before_its_filters_change(loop: str, end: str) -> None:
+    (found,) = (
+        each
+        for each in steps_of("packages_modules_Connectivity")[1].places
+        if each.what == "the developers' ingress rate limit"
+    )
+    before = RATE_LIMIT.format(loop=loop, end=end)
+    after, _ = put(found, before)
+    assert f"        mDrwaController.onIngressRateLimitChanged();\n        {loop}\n" in after
+    assert take(found, after) == before
+
+
 def test_carrier_config_has_the_keys_and_defaults_of_the_policy() -> None:
     def constant(name: str) -> str:
         found = re.search(rf" {name} =\s*([^;]+);", source)

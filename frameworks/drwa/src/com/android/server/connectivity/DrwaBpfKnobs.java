@@ -85,7 +85,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
     /**
      * Before those of tethering and clat, which redirect what they take. The filter of a
-     * developer's ingress rate limit has the same, so that one of the two cannot be attached.
+     * developer's ingress rate limit has the same, see {@link DrwaRateLimit}.
      */
     @VisibleForTesting static final short PRIORITY = 1;
 
@@ -880,6 +880,9 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
     private void detach(int index) throws ErrnoException {
         for (boolean ingress : new boolean[] {true, false}) {
             try {
+                // All of the priority goes. The kernel adds none of ours beside another kind's,
+                // which stays.
+                mDeps.addFilter(index, ingress);
                 mDeps.deleteFilter(index, ingress);
             } catch (ErrnoException e) {
                 if (e.errno != ENOENT && e.errno != EINVAL && e.errno != ENODEV) throw e;

@@ -88,6 +88,7 @@ public class DrwaController {
 
     @NonNull private final Handler mHandler;
     @NonNull private final DrwaSwitch mSwitch;
+    @NonNull private final DrwaRateLimit mRateLimit;
     @NonNull private final DrwaCarrierConfig mCarrierConfig;
     @NonNull private final DrwaApplication mApplication;
     @NonNull private final DrwaShell mShell;
@@ -174,6 +175,7 @@ public class DrwaController {
             @NonNull Dependencies deps) {
         mHandler = handler;
         mSwitch = new DrwaSwitch(context);
+        mRateLimit = new DrwaRateLimit(context, handler, this::update);
         mCarrierConfig = new DrwaCarrierConfig(context, handler, deps.makeReader(), this::update);
         mApplication =
                 new DrwaApplication(
@@ -206,6 +208,7 @@ public class DrwaController {
                     mStarted = true;
                     mApplication.setOnReceiveMaximum(onReceiveMaximum);
                     mNeverOn = !mSwitch.start(mHandler, this::update);
+                    if (!mNeverOn) mRateLimit.start();
                     update();
                 });
     }
@@ -261,6 +264,15 @@ public class DrwaController {
         final DrwaNetwork state = mNetworks.get(netId);
         if (state == null || !mApplication.governs(state)) return;
         sizes[DrwaLimit.RECEIVE_MAXIMUM] = DrwaLimit.raise(sizes[DrwaLimit.RECEIVE_MAXIMUM]);
+    }
+
+    /**
+     * Takes notice that the developers' limit of the download rate has changed, before anything
+     * follows from that. A host that cannot say so need not: the policy observes the limit too.
+     */
+    public void onIngressRateLimitChanged() {
+        ensureRunningOnHandlerThread();
+        if (mStarted && !mNeverOn) mRateLimit.onChange();
     }
 
     /** Called on netd's behalf, on any thread. */
@@ -324,8 +336,12 @@ public class DrwaController {
             final String reasonOff = mSwitch.getReasonOff();
             if (reasonOff != null) return "DRWA is off: " + reasonOff;
             final String below = DrwaDecision.findBelow(mNetworks, iface);
-            if (below != null && mApplication.reachStacked()) {
-                return "Set " + below + ", which the packets of " + iface + " cross";
+            if (mApplication.reachStacked()) {
+                if (below != null) {
+                    return "Set " + below + ", which the packets of " + iface + " cross";
+                }
+                final String reasonProgramsOff = mRateLimit.getReasonOff();
+                if (reasonProgramsOff != null) return "Programs are off: " + reasonProgramsOff;
             }
             final DrwaSetting setting =
                     new DrwaSetting(
@@ -370,7 +386,12 @@ public class DrwaController {
         if (isTooOld() || !mStarted || mApplication.isIdle()) return;
         mApplication.listen();
         mApplication.apply(
-                new DrwaDecision(mNetworks, mCarrierConfig, mSwitch.getReasonOff(), mOverrides));
+                new DrwaDecision(
+                        mNetworks,
+                        mCarrierConfig,
+                        mSwitch.getReasonOff(),
+                        mRateLimit.getReasonOff(),
+                        mOverrides));
         if (mListens || mNeverOn || mApplication.isIdle()) return;
         mCarrierConfig.start();
         mListens = true;

@@ -53,6 +53,7 @@ final class DrwaDecision {
 
     @NonNull private final SparseArray<DrwaNetwork> mNetworks;
     @NonNull private final Carriers mCarriers;
+    @Nullable private final String mReasonProgramsOff;
 
     /** What the carriers of subscriptions want. */
     interface Carriers {
@@ -65,15 +66,18 @@ final class DrwaDecision {
     /**
      * @param networks the live ones, by netId
      * @param reasonOff why everything is off, or null
+     * @param reasonProgramsOff why programs at interfaces are off, or null
      * @param overrides settings of a developer's, by interface
      */
     DrwaDecision(
             @NonNull SparseArray<DrwaNetwork> networks,
             @NonNull Carriers carriers,
             @Nullable String reasonOff,
+            @Nullable String reasonProgramsOff,
             @NonNull Map<String, DrwaSetting> overrides) {
         mNetworks = networks;
         mCarriers = carriers;
+        mReasonProgramsOff = reasonProgramsOff;
         for (int i = 0; i < networks.size(); i++) {
             final DrwaNetwork state = networks.valueAt(i);
             final DrwaSetting setting =
@@ -99,17 +103,21 @@ final class DrwaDecision {
     }
 
     /**
-     * @param atDevices whether the packets of an interface are governed at the one that it is
-     *     stacked on
+     * @param byPrograms whether programs at interfaces govern, and so the packets of an interface
+     *     at the one that it is stacked on
      */
     @NonNull
-    ArrayMap<String, DrwaSetting> getSettings(boolean atDevices) {
-        if (!atDevices) return settings;
+    ArrayMap<String, DrwaSetting> getSettings(boolean byPrograms) {
+        if (!byPrograms) return settings;
         final ArrayMap<String, DrwaSetting> some = new ArrayMap<>(settings);
         for (int i = 0; i < some.size(); i++) {
+            if (!some.valueAt(i).isOn()) continue;
             final String device = below.get(some.keyAt(i));
-            if (device == null || !some.valueAt(i).isOn()) continue;
-            some.setValueAt(i, DrwaSetting.off("governed at " + device));
+            if (mReasonProgramsOff != null) {
+                some.setValueAt(i, DrwaSetting.off(mReasonProgramsOff));
+            } else if (device != null) {
+                some.setValueAt(i, DrwaSetting.off("governed at " + device));
+            }
         }
         return some;
     }

@@ -20,6 +20,7 @@ import android.system.ErrnoException;
 import android.system.OsConstants;
 import android.util.Log;
 import com.android.net.module.util.Struct;
+import java.io.StringWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -482,6 +483,68 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mNetd.addInterface("eth1");
         connect(OTHER, cellular(SUB2), link("eth1"));
         assertEquals(14, getDev("eth1").l2);
+    }
+
+    @Test
+    public void filtersComeBackWhenADevelopersRateLimitHasGone() throws Exception {
+        startOnCellular();
+        // As ConnectivityService does, which takes all of the priority at ingress
+        mNetd.deleteFilter(RMNET, true);
+        putRateLimit(-1);
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertGoverned(RMNET);
+
+        putRateLimit(1000);
+        assertGoverned();
+        assertDumped("rmnet_data2 off: Settings.Global ingress_rate_limit_bytes_per_second");
+        final StringWriter text = new StringWriter();
+        assertEquals(-1, shell(text, "set", RMNET, "150"));
+        assertEquals(
+                "Programs are off: Settings.Global ingress_rate_limit_bytes_per_second\n",
+                text.toString());
+        mNetd.addPolice(RMNET);
+        putRateLimit(2000);
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertTrue(mNetd.hasPolice(RMNET));
+        putRateLimit(-1);
+        assertGoverned();
+        mNetd.deleteFilter(RMNET, true);
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertGoverned(RMNET);
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
+    }
+
+    /** Or its filter could not be attached. */
+    @Test
+    public void developersRateLimitFindsItsPriorityFree() {
+        startOnCellular();
+        // ConnectivityService may hear of it before the policy's own observer does
+        mController.onIngressRateLimitChanged();
+        assertGoverned();
+        putRateLimit(1000);
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertGoverned();
+    }
+
+    @Test
+    public void developersRateLimitOfBeforeTheStartKeepsItsPriority() {
+        putRateLimit(0);
+        start();
+        mNetd.addPolice(RMNET);
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertEquals(0, mNetd.getKnob(RMNET));
+        assertEquals(0, countLogged("DrwaKnobs", Log.ERROR));
+    }
+
+    /** As when netd has taken the programs' with the qdisc, and made a new one. */
+    @Test
+    public void developersRateLimitOutlastsTheSwitch() {
+        startOnCellular();
+        mNetd.removeClsact(RMNET);
+        mNetd.addPolice(RMNET);
+        putSetting("0");
+        assertTrue(mNetd.hasPolice(RMNET));
+        assertGoverned();
     }
 
     @Test

@@ -1355,7 +1355,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertDumped("Writes: 4, errors: 0");
     }
 
-    private int shell(StringWriter text, String... args) throws Exception {
+    final int shell(StringWriter text, String... args) throws Exception {
         final Thread main = Thread.currentThread();
         final int[] result = new int[1];
         final Thread binder =

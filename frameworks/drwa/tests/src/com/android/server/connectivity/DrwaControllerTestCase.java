@@ -13,6 +13,7 @@ import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
 import android.os.Looper;
+import android.provider.Settings;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -146,6 +147,17 @@ public abstract class DrwaControllerTestCase {
 
     protected static long countLogged(String tag, int priority) {
         return ShadowLog.getLogsForTag(tag).stream().filter(l -> l.type == priority).count();
+    }
+
+    /**
+     * @param bytesPerSecond -1 for none
+     */
+    protected static void putRateLimit(long bytesPerSecond) {
+        Settings.Global.putLong(
+                RuntimeEnvironment.getApplication().getContentResolver(),
+                DrwaRateLimit.SETTING,
+                bytesPerSecond);
+        idle();
     }
 
     protected static void putSetting(String value) {

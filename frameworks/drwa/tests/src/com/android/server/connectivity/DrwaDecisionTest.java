@@ -55,7 +55,7 @@ public class DrwaDecisionTest {
     }
 
     private DrwaDecision decide() {
-        return new DrwaDecision(mNetworks, mCarriers, null, mOverrides);
+        return new DrwaDecision(mNetworks, mCarriers, null, null, mOverrides);
     }
 
     private static String inOrder(Map<String, DrwaSetting> settings) {
@@ -129,7 +129,8 @@ public class DrwaDecisionTest {
         add(OTHER, internet(TRANSPORT_WIFI), link("wlan0"));
         mOverrides.put("wlan0", new DrwaSetting(200, false, true, "shell"));
         assertEquals("λ=2.00: shell", decide().settings.get("wlan0").toString());
-        final DrwaDecision off = new DrwaDecision(mNetworks, mCarriers, "a switch", mOverrides);
+        final DrwaDecision off =
+                new DrwaDecision(mNetworks, mCarriers, "a switch", null, mOverrides);
         assertEquals("{rmnet0=off: a switch, wlan0=off: a switch}", inOrder(off.settings));
         assertEquals(Map.of(), off.uplinks);
     }

@@ -175,6 +175,27 @@ public class DrwaNetdKnobsTest extends DrwaControllerTestCase {
         assertFalse(dump(), dump().contains("not written"));
     }
 
+    /** ConnectivityService may be done with the change before the policy hears of it, or later. */
+    @Test
+    public void filtersComeBackWhenARateLimitHasGone() throws Exception {
+        startGoverned();
+        mNetd.deleteFilter(RMNET, true);
+        putRateLimit(-1);
+        assertGoverned();
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertGoverned(RMNET);
+        putRateLimit(1000);
+        assertEquals(Map.of(), mNetd.getPrograms());
+        assertDumped("rmnet_data2 off: Settings.Global ingress_rate_limit_bytes_per_second");
+        mNetd.addPolice(RMNET);
+        putRateLimit(-1);
+        mNetd.deleteFilter(RMNET, true);
+        assertFalse(mNetd.hasPolice(RMNET));
+        idleFor(DrwaRateLimit.CHANGE_MS);
+        assertGoverned(RMNET);
+        assertEquals(0, mNetd.redundantWrites);
+    }
+
     @Test
     public void netdFailsAndIsAskedAgain() {
         for (FakeNetd.Fault fault :

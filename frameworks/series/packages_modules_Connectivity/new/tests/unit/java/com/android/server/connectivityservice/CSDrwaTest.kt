@@ -203,6 +203,13 @@ class CSDrwaTest : CSTest() {
     }
 
     @Test
+    fun testIngressRateLimitIsTold() {
+        service.updateIngressRateLimit()
+        waitForIdle()
+        verify(drwaController).onIngressRateLimitChanged()
+    }
+
+    @Test
     fun testVpnFollowsDefaultNetwork() {
         val cell = connectCell()
         // Declares no underlying networks, which means whatever is the default.
