@@ -28,12 +28,16 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+#include <utility>
 
 namespace android {
 namespace net {
@@ -55,6 +59,10 @@ constexpr int kListTries = 5;
 
 // Headers of a kernel that is older than Android's may lack ARPHRD_RAWIP.
 constexpr unsigned kRawIp = 519;
+
+// The same, of kernels from before GKI: MediaTek's ARPHRD_PUREIP, as on 4.19, and what rmnet had on
+// Qualcomm's up to 4.9.
+constexpr unsigned kMediatekRawIp = 520, kQualcommRawIp = 530;
 
 int bpf(int command, bpf_attr* attr) {
     return static_cast<int>(syscall(__NR_bpf, command, attr, sizeof(*attr)));
@@ -204,6 +212,17 @@ Result<uint32_t> DrwaBpf::linkBytesOf(const std::string& ifName) const {
     ifName.copy(request.ifr_name, sizeof(request.ifr_name) - 1);
     if (ioctl(fd, SIOCGIFHWADDR, &request) == -1) return ErrnoError() << ifName;
     const unsigned kind = request.ifr_hwaddr.sa_family;
+    utsname kernel = {};
+    if (uname(&kernel) == -1) return ErrnoError() << "uname";
+    const auto bytes = linkBytesOfKind(kind, kernel.release);
+    if (bytes) return *bytes;
+    return Error(ENOTSUP) << "Packets of " << ifName << " (ARPHRD " << kind << ") cannot be read";
+}
+
+// As isEthernet() of libtcutils has it, and of tunnels.
+std::optional<uint32_t> DrwaBpf::linkBytesOfKind(unsigned kind, const std::string& release) {
+    unsigned major = 0, minor = 0;
+    sscanf(release.c_str(), "%u.%u", &major, &minor);
     switch (kind) {
         case ARPHRD_ETHER:
             return ETH_HLEN;
@@ -213,9 +232,12 @@ Result<uint32_t> DrwaBpf::linkBytesOf(const std::string& ifName) const {
         case ARPHRD_TUNNEL6:
         case kRawIp:
             return 0;
+        case kMediatekRawIp:
+        case kQualcommRawIp:
+            if (std::pair(major, minor) < std::pair(5u, 11u)) return 0;
+            return {};
         default:
-            return Error(ENOTSUP) << "Packets of " << ifName << " (ARPHRD " << kind
-                                  << ") cannot be read";
+            return {};
     }
 }
 

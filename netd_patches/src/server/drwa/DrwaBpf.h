@@ -135,6 +135,8 @@ class DrwaBpf {
 
     // How many bytes precede IP's header. ENOTSUP: packets of its kind cannot be read.
     virtual base::Result<uint32_t> linkBytesOf(const std::string& ifName) const;
+    // The same of an ARPHRD_ on a kernel's release.
+    static std::optional<uint32_t> linkBytesOfKind(unsigned kind, const std::string& release);
 
     // None if there is no qdisc for filters, either.
     virtual base::Result<std::optional<Filter>> filterOf(uint32_t index, Hook hook) const;

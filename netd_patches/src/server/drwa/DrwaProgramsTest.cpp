@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -369,6 +370,21 @@ TEST_F(DrwaProgramsTest, KindsThatCannotBeReadAreRefused) {
     mBpf->addInterface("wpan0", 127);
     EXPECT_EQ(errorOfSetting("wpan0", kOn), ENOTSUP);
     EXPECT_THAT(mBpf->devs(), IsEmpty());
+}
+
+// MediaTek's and Qualcomm's, which later kernels have for something else.
+TEST_F(DrwaProgramsTest, KindsOfOldKernelsModemsAreRawIp) {
+    for (const unsigned kind : {520u, 530u}) {
+        for (const char* old : {"4.9.337", "4.19.191-g1a2b3c", "5.4.0", "5.10.205-android12-9"}) {
+            EXPECT_EQ(DrwaBpf::linkBytesOfKind(kind, old), 0u) << kind << old;
+        }
+        for (const char* later : {"5.11.0", "5.15.149-android13-8", "6.1.0"}) {
+            EXPECT_EQ(DrwaBpf::linkBytesOfKind(kind, later), std::nullopt) << kind << later;
+        }
+    }
+    EXPECT_EQ(DrwaBpf::linkBytesOfKind(519, "6.1.0"), 0u);
+    EXPECT_EQ(DrwaBpf::linkBytesOfKind(1, "4.19.191"), 14u);
+    EXPECT_EQ(DrwaBpf::linkBytesOfKind(804, "4.19.191"), std::nullopt);
 }
 
 TEST_F(DrwaProgramsTest, ResetSwitchesAllOff) {
