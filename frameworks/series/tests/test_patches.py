@@ -202,6 +202,17 @@ def test_a_rate_limit_is_told_before_its_filters_change(loop: str, end: str) -> 
     assert take(found, after) == before
 
 
+def test_sizes_are_applied_anew_to_a_default_network_alone() -> None:
+    """Without one, updateTcpBufferSizes() takes the least for everything."""
+    text = text_of(steps_of("packages_modules_Connectivity")[1])
+    (callback,) = re.findall(r"mDrwaController\.start\(this::(\w+)\);", text)
+    found = re.search(rf"void {callback}\(\) \{{\n(.*?)\n\}}\n", text, re.DOTALL)
+    assert found is not None
+    (nai,) = re.findall(r"(\w+) = getDefaultNetwork\(\);\n", found[1])
+    before, _, _ = found[1].partition("updateTcpBufferSizes(")
+    assert f"if ({nai} == null) return;\n" in before
+
+
 def test_carrier_config_has_the_keys_and_defaults_of_the_policy() -> None:
     def constant(name: str) -> str:
         found = re.search(rf" {name} =\s*([^;]+);", source)

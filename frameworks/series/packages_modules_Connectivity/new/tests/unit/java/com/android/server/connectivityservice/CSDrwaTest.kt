@@ -153,6 +153,19 @@ class CSDrwaTest : CSTest() {
     }
 
     @Test
+    fun testNoDefaultNetworkLeavesTheSizes() {
+        val cell = Agent(nc = nc(TRANSPORT_CELLULAR), lp = limitedLp("1,2,3,4,5,6"))
+        cell.connect()
+        govern(cell, maximum = "30")
+        cell.disconnect()
+        waitForIdle()
+        clearInvocations(netd)
+
+        govern(cell, maximum = null)
+        verify(netd, never()).setTcpRWmemorySize(any(), any())
+    }
+
+    @Test
     fun testNothingBeforeFirstConnection() {
         val agent = Agent(nc = nc(TRANSPORT_CELLULAR), lp = lp(CELL_IFNAME))
         agent.sendLinkProperties(lp(CELL_IFNAME2))
