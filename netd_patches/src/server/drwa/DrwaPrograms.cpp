@@ -215,7 +215,9 @@ Result<void> DrwaPrograms::switchOff(const Pins& pins, uint32_t index) const {
         }
         if (!*filter || (*filter)->program != pins.ids[i]) continue;
         auto removed = mBpf->removeFilter(index, kHooks[i]);
-        if (!removed.ok() && !isGone(removed.error().code())) return removed;
+        if (removed.ok() || isGone(removed.error().code())) continue;
+        // What the kernel says where the qdisc has gone since.
+        if (removed.error().code() != EINVAL) return removed;
     }
     auto erased = mBpf->erase(pins.devs, index);
     return erased.ok() || isGone(erased.error().code()) ? Result<void>{} : erased;

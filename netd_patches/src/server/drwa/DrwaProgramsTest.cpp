@@ -349,6 +349,18 @@ TEST_F(DrwaProgramsTest, ThereIsAnEndOfPlaces) {
     EXPECT_TRUE(isOn(mRmnet0));
 }
 
+// As netd takes it away when the interface leaves its network, on another thread.
+TEST_F(DrwaProgramsTest, TheQdiscMayGoInBetween) {
+    ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
+    mBpf->onChange = [&](int) {
+        mBpf->removeClsact(mRmnet0);
+        return 0;
+    };
+    EXPECT_EQ(errorOfSetting("rmnet0", kOff), 0);
+    EXPECT_THAT(mBpf->devs(), IsEmpty());
+    EXPECT_EQ(value("rmnet0"), kOff);
+}
+
 TEST_F(DrwaProgramsTest, WhatIsGoneLeavesNoEntry) {
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
     mBpf->removeInterface(mRmnet0);

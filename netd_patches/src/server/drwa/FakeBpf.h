@@ -202,6 +202,8 @@ class FakeBpf : public DrwaBpf {
 
     base::Result<void> removeFilter(uint32_t index, Hook hook) const override {
         if (const int error = change()) return base::Error(error);
+        if (!names.count(index)) return base::Error(ENODEV);
+        if (!clsacts.count(index)) return base::Error(EINVAL);
         return filters.erase({index, hook}) ? base::Result<void>{} : base::Error(ENOENT);
     }
 
