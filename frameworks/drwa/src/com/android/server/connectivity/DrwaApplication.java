@@ -62,9 +62,6 @@ final class DrwaApplication {
 
     private boolean mListening;
 
-    /** Whether all that had to be written is. */
-    private boolean mSettled = true;
-
     private int mRetryDelayMs = MIN_RETRY_DELAY_MS;
 
     /** Whether any interface is to be on, or to have its uplink held. */
@@ -139,11 +136,6 @@ final class DrwaApplication {
     /** Whether the connections over a network are governed, at the device that they cross. */
     boolean governs(@NonNull DrwaNetwork network) {
         return !network.mInterfaces.isEmpty() && mGoverned.contains(network.mInterfaces.get(0));
-    }
-
-    /** Whether all that had to be written is. */
-    boolean isSettled() {
-        return mSettled;
     }
 
     /** Whether what is stacked on an interface is governed there. */
@@ -335,7 +327,6 @@ final class DrwaApplication {
     }
 
     private void scheduleRetry(boolean settled) {
-        mSettled = settled;
         mHandler.removeCallbacks(mRetry);
         if (settled) {
             mRetryDelayMs = MIN_RETRY_DELAY_MS;

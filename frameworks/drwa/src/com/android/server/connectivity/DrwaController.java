@@ -71,8 +71,8 @@ import java.util.concurrent.Executor;
  *
  * <p>Except where noted, methods must run on the thread of the handler, or they throw
  * IllegalStateException. They throw nothing else: what netd or telephony refuse is logged, and what
- * could not be written is tried again at any event, and by itself. Without any knobs and without an
- * uplink that can be set, they do no more than to look for these when a network comes.
+ * could not be written is tried again at any change, and by itself. Without any knobs and without
+ * an uplink that can be set, they do no more than to look for these when a network comes.
  *
  * <p>It takes notice of events. {@link DrwaDecision} says what follows from them, {@link
  * DrwaApplication} writes that, {@link DrwaShell} has the commands of developers.
@@ -225,7 +225,8 @@ public class DrwaController {
         if (isTooOld()) return;
         final DrwaNetwork state = new DrwaNetwork(nc, lp);
         final DrwaNetwork old = mNetworks.get(netId);
-        if (state.equals(old) && mApplication.isSettled()) {
+        if (state.equals(old)) {
+            // What is not written yet has its own time: signal strengths come every few seconds
             mUnchangedEvents++;
             return;
         }
@@ -243,12 +244,10 @@ public class DrwaController {
     public void onNetworkDestroyed(int netId) {
         ensureRunningOnHandlerThread();
         final DrwaNetwork old = mNetworks.get(netId);
-        if (old == null && mApplication.isSettled()) return;
+        if (old == null) return;
         mNetworks.remove(netId);
-        if (old != null) {
-            forgetUnusedSubscription(old.mSubId);
-            old.mInterfaces.forEach(mApplication::onNetworkOf);
-        }
+        forgetUnusedSubscription(old.mSubId);
+        old.mInterfaces.forEach(mApplication::onNetworkOf);
         update();
     }
 

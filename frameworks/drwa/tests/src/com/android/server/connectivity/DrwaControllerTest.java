@@ -876,7 +876,7 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
     }
 
     @Test
-    public void writesThatFailAreTriedAgainAtTheNextEvent() {
+    public void writesThatFailAreTriedAgainAtTheNextChange() {
         for (FakeNetd.Fault fault :
                 List.of(
                         FakeNetd.Fault.DEAD,
@@ -888,13 +888,13 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
             mNetd.fault = fault;
             connect(CELL, cellular(SUB), link(RMNET));
             mNetd.fault = FakeNetd.Fault.NONE;
-            connect(CELL, cellular(SUB), link(RMNET));
+            connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
             assertEquals(fault.name(), LAMBDA, mNetd.getKnob(RMNET));
 
             mNetd.fault = fault;
             mController.onNetworkDestroyed(CELL);
             mNetd.fault = FakeNetd.Fault.NONE;
-            mController.onNetworkDestroyed(CELL);
+            mController.onNetworkDestroyed(OTHER);
             assertEquals(fault.name(), 0, mNetd.getKnob(RMNET));
         }
         assertTrue(countLogged("DrwaKnobs", Log.ERROR) >= 8);
@@ -918,8 +918,12 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.fault = FakeNetd.Fault.IO_ERROR;
         connect(CELL, cellular(SUB), link(RMNET));
         final int before = mNetd.calls;
-        // At 50, 150, 350, ..., 51150 ms
-        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
+        // At 50, 150, 350, ..., 51150 ms, whatever is told again meanwhile
+        for (int i = 0; i < 100; i++) {
+            idleFor(DrwaApplication.MAX_RETRY_DELAY_MS / 100);
+            connect(CELL, cellular(SUB), link(RMNET));
+            mController.onNetworkDestroyed(OTHER);
+        }
         assertEquals(getKnobs() * 10, mNetd.calls - before);
         idleFor(10 * DrwaApplication.MAX_RETRY_DELAY_MS);
         assertEquals(getKnobs() * 20, mNetd.calls - before);

@@ -425,7 +425,7 @@ public class DrwaStateMachine {
             final int calls = mNetd.calls;
             apply(step);
             mLooper.idle();
-            if (step.action == Action.REPEAT && isSettled() && !recovers) {
+            if (step.action == Action.REPEAT && !recovers) {
                 assertEquals("calls", calls, mNetd.calls);
             }
             mLooper.idleFor(
@@ -496,10 +496,6 @@ public class DrwaStateMachine {
             final StringWriter text = new StringWriter();
             mController.dump(new PrintWriter(text, true));
             return text.toString();
-        }
-
-        boolean isSettled() {
-            return ofApplication("mSettled");
         }
 
         /** A field of what applies the policy's decisions. */
