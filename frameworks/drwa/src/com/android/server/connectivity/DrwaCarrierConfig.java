@@ -115,6 +115,8 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
     /** Who the carriers of the SIMs are, by slot, as far as telephony has told. */
     private final SparseArray<Carrier> mCarriers = new SparseArray<>();
 
+    private boolean mStarted;
+
     private static final class Subscription {
         boolean mUsed;
 
@@ -183,8 +185,9 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
         mOnChanged = onChanged;
     }
 
-    /** Begins to listen to changes of the configuration. */
+    /** Begins to listen to changes of the configuration, and to ask. */
     void start() {
+        mStarted = true;
         mReader.execute(
                 () -> {
                     try {
@@ -197,9 +200,12 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
                         Log.e(TAG, "Changes of carrier configurations will not be heard of", e);
                     }
                 });
+        for (int i = 0; i < mSubscriptions.size(); i++) {
+            read(mSubscriptions.keyAt(i), mSubscriptions.valueAt(i));
+        }
     }
 
-    /** The setting of a subscription, off until telephony has answered. */
+    /** The setting of a subscription, off until telephony was asked and has answered. */
     @Override
     @NonNull
     public DrwaSetting get(int subId, boolean roams) {
@@ -265,6 +271,8 @@ final class DrwaCarrierConfig implements DrwaDecision.Carriers {
     }
 
     private void read(int subId, Subscription subscription) {
+        // What changes between an answer and the beginning of listening would go unheard
+        if (!mStarted) return;
         mReader.execute(
                 () -> {
                     final Answer answer = ask(subId);

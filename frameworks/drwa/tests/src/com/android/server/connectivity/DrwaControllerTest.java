@@ -690,6 +690,16 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
     }
 
     @Test
+    public void configurationThatChangesAtTheStartIsRead() {
+        mController.onNetworkChanged(CELL, cellular(SUB), link(RMNET));
+        mTelephony.beforeListening = () -> mTelephony.setConfig(SUB, true, LAMBDA2);
+        mController.start();
+        idle();
+        assertEquals(LAMBDA2, mNetd.getKnob(RMNET));
+        assertEquals(1, mTelephony.reads);
+    }
+
+    @Test
     public void nothingIsDoneBeforeTheStart() {
         announceSims();
         connect(CELL, cellular(SUB), link(RMNET));

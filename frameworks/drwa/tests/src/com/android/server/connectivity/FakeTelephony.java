@@ -57,6 +57,9 @@ public class FakeTelephony {
     /** While set, the telephony registry is not there. */
     public boolean registryDown;
 
+    /** What happens just before somebody listens. */
+    public Runnable beforeListening = () -> {};
+
     /** Which may not call telephony, because others wait for it. */
     public Thread neverCalls;
 
@@ -121,6 +124,7 @@ public class FakeTelephony {
                 ICarrierConfigChangeListener listener, String packageName, String featureId) {
             checkThread();
             if (registryDown) throw new IllegalStateException("Telephony service is null");
+            beforeListening.run();
             mListeners.add(listener);
         }
     }
