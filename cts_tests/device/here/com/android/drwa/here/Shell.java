@@ -8,6 +8,7 @@ import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
 import android.os.RemoteException;
 import android.os.ServiceManager;
+import android.provider.DeviceConfig;
 import com.android.server.connectivity.FakeNetd;
 import com.android.server.connectivity.TestSwitches;
 import java.io.File;
@@ -37,6 +38,9 @@ public class Shell extends ShadowUiAutomation {
 
     private static final Pattern FLAG =
             Pattern.compile("device_config (?:delete|put) tethering drwa(?: (\\S+))?");
+
+    private static final String GET_SETTING = "settings get global drwa_enabled";
+    private static final String GET_FLAG = "device_config get tethering drwa";
 
     private static final Pattern FIND_KNOBS =
             Pattern.compile("find /proc/sys/net/ipv4/conf/ -name tcp_drwa_(?:lambda|queue)");
@@ -102,6 +106,10 @@ public class Shell extends ShadowUiAutomation {
             final String iface = knob.group(1);
             final boolean isQueue = knob.group(2).equals("queue");
             print(out, "" + (isQueue ? netd.getQueue(iface) : netd.getKnob(iface)));
+        } else if (command.equals(GET_SETTING)) {
+            print(out, "" + TestSwitches.getSetting(RuntimeEnvironment.getApplication()));
+        } else if (command.equals(GET_FLAG)) {
+            print(out, "" + DeviceConfig.getString("tethering", "drwa", null));
         } else if (setting.matches()) {
             TestSwitches.putSetting(RuntimeEnvironment.getApplication(), setting.group(1));
         } else if (flag.matches()) {

@@ -7,8 +7,8 @@ import static com.android.drwa.cts.Drwa.assertOn;
 import static com.android.drwa.cts.Drwa.shell;
 import static org.junit.Assert.assertEquals;
 
-import org.junit.After;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 
 /** What switches DRWA off on the whole device, and on again, while networks are connected. */
@@ -19,15 +19,13 @@ public class SwitchTest extends DrwaTestCase {
     private static final String FLAG = "tethering drwa";
     private static final String FLAG_OFF = "DeviceConfig tethering/drwa";
 
+    @Rule public final KeptValue setting = new KeptValue("settings", "global " + SETTING);
+
+    @Rule public final KeptValue flag = new KeptValue("device_config", FLAG);
+
     @Before
     public void setUp() {
         mCarrier.override(true, LAMBDA);
-    }
-
-    @After
-    public void switchOn() {
-        shell("settings delete global " + SETTING);
-        shell("device_config delete " + FLAG);
     }
 
     private static String getState() {

@@ -14,8 +14,8 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assume.assumeTrue;
 
-import org.junit.After;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 
 /** Which interfaces have their uplink held: whose packets leave by them, and λ has no say in it. */
@@ -25,14 +25,11 @@ public class UplinkTest extends DrwaTestCase {
     private static final int TARGET2_MS = 200;
     private static final String CLAT_PREFIX = "v4-";
 
+    @Rule public final KeptValue setting = new KeptValue("settings", "global drwa_enabled");
+
     @Before
     public void findUplink() {
         assumeTrue("this netd or kernel has no uplink to hold", Drwa.areUplinksPossible());
-    }
-
-    @After
-    public void switchOn() {
-        shell("settings delete global drwa_enabled");
     }
 
     private String connectWithUplink() {

@@ -46,13 +46,14 @@ public class RestartTest extends DrwaHostTestCase {
     @Test
     public void killSwitchOutlastsReboots() throws Exception {
         final Map<String, Integer> settings = getSettings();
+        final String before = shell("getprop " + DISABLE).trim();
         try {
             shell("setprop " + DISABLE + " true");
             reboot();
             assertTrue(getDump(), getDump().startsWith("DRWA: off: " + DISABLE + "\n"));
             for (String iface : getInterfaces()) assertEquals(iface, 0, getKnob(iface));
         } finally {
-            shell("setprop " + DISABLE + " false");
+            shell("setprop " + DISABLE + " '" + before + "'");
             reboot();
         }
         assertSettingsComeBack(settings);

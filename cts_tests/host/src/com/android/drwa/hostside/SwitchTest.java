@@ -9,7 +9,7 @@ import static org.junit.Assume.assumeFalse;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-import org.junit.After;
+import org.junit.Rule;
 import org.junit.Test;
 
 /** What switches DRWA off and on again while the device runs. */
@@ -22,11 +22,9 @@ public class SwitchTest extends DrwaHostTestCase {
 
     private static final long POLL_MS = 100;
 
-    @After
-    public void switchOn() throws Exception {
-        run("settings delete global " + SETTING);
-        run("device_config delete " + FLAG);
-    }
+    @Rule public final KeptValue setting = new KeptValue(this, "settings", "global " + SETTING);
+
+    @Rule public final KeptValue flag = new KeptValue(this, "device_config", FLAG);
 
     /** What all knobs hold, read at once. */
     private Map<String, Integer> getKnobs() throws Exception {

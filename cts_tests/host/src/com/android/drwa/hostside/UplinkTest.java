@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.junit.After;
 import org.junit.Before;
+import org.junit.Rule;
 import org.junit.Test;
 
 /**
@@ -28,6 +28,8 @@ public class UplinkTest extends DrwaHostTestCase {
     private static final long TIMEOUT_S = 60;
     private static final long POLL_MS = 500;
 
+    @Rule public final KeptValue setting = new KeptValue(this, "settings", "global " + SETTING);
+
     /** What this device's policy tells before a test. */
     private Map<String, Integer> mTargets;
 
@@ -36,11 +38,6 @@ public class UplinkTest extends DrwaHostTestCase {
         assumeFalse("this netd or kernel has no uplink", getDump().contains("\nNo uplink: "));
         mTargets = getTargets();
         assumeFalse("no uplink of this device is held", mTargets.isEmpty());
-    }
-
-    @After
-    public void switchOn() throws Exception {
-        run("settings delete global " + SETTING);
     }
 
     /** By interface, in ms, as the policy tells of those that it has set. */

@@ -23,6 +23,8 @@ public final class TestSwitches {
                     .appendPath(DrwaSwitch.FLAG)
                     .build();
 
+    private static final int NO_NUMBER = Integer.MIN_VALUE;
+
     private TestSwitches() {}
 
     /**
@@ -36,6 +38,17 @@ public final class TestSwitches {
         } else {
             Settings.Global.putString(resolver, DrwaSwitch.SETTING, value);
         }
+    }
+
+    /**
+     * @return null if there is none
+     */
+    public static String getSetting(Context context) {
+        final ContentResolver resolver = context.getContentResolver();
+        final int number = Settings.Global.getInt(resolver, DrwaSwitch.SETTING, NO_NUMBER);
+        return number == NO_NUMBER
+                ? Settings.Global.getString(resolver, DrwaSwitch.SETTING)
+                : String.valueOf(number);
     }
 
     /**
