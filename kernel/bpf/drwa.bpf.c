@@ -807,10 +807,8 @@ static bool is_openvpn(struct __sk_buff *skb, u32 at)
 	       ack[0] == 1 && !(ack[1] | ack[2] | ack[3] | ack[4]);
 }
 
-/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17). Some
- * of its kin begin with others, to find a way between NATs.
- */
-static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes, bool is_first)
+/* WireGuard's messages begin with their kind in 32 bits, 1 to 4, QUIC's never (RFC 9000, 17). */
+static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes)
 {
 	u8 first[4];
 
@@ -819,7 +817,7 @@ static bool is_tunnel(struct __sk_buff *skb, const struct segment *s, u32 bytes,
 	if (bpf_skb_load_bytes(skb, s->at + UDP_BYTES, first, sizeof(first)))
 		return false;
 	return (first[0] - 1U < 4 && !(first[1] | first[2] | first[3])) ||
-	       (is_first && first[0] == OPENVPN_RESET && bytes < DRWA_TUNNEL_HELLO &&
+	       (first[0] == OPENVPN_RESET && bytes < DRWA_TUNNEL_HELLO &&
 		is_openvpn(skb, s->at + UDP_BYTES));
 }
 
@@ -838,9 +836,9 @@ static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 	}
 	if (!u || !drwa_same(&u->key, s->key))
 		return NULL;
-	if (u->state == DRWA_UDP_SEEN && !u->tunnel) {
-		u->tunnel = is_tunnel(skb, s, bytes, !u->came);
+	if (!u->came) {
 		u->came = 1;
+		u->tunnel = is_tunnel(skb, s, bytes);
 		count(&counts->udp_tunnels, u->tunnel);
 	}
 	return u;
