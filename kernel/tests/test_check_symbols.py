@@ -155,5 +155,5 @@ def test_bazel_has_a_target_for_each_set_of_hooks() -> None:
     """android15-6.6 lacks the hook for samples, which a module with DRWA_RTT_HOOK registers at."""
     hooks = {name: set(rule.get("local_defines", ())) for name, rule in MODULES.items()}
     assert hooks["drwa"] == set()
-    assert hooks["drwa_hooks"] == {"DRWA_VENDOR_HOOKS", "DRWA_RTT_HOOK"}
+    assert hooks["drwa_hooks"] == {"DRWA_VENDOR_HOOKS", "DRWA_RTT_HOOK", "TCP_DRWA_USEC_TS"}
     assert hooks["drwa_hooks_6_6"] == {"DRWA_VENDOR_HOOKS"}
