@@ -942,6 +942,16 @@ def test_a_file_that_the_clone_lacks_is_in_nobodys_way(world: World) -> None:
     assert world.snapshot() == before
 
 
+def assert_in_and_out(world: World) -> None:
+    """The series goes in whole, and nothing of it stays."""
+    before = world.snapshot()
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
 def test_a_partial_clone_offline(world: World, tmp_path: Path) -> None:
     """git would fetch old blobs for a look at old commits, where there is nobody to ask."""
     module = world.top / MODULE
@@ -954,12 +964,7 @@ def test_a_partial_clone_offline(world: World, tmp_path: Path) -> None:
     shutil.rmtree(module)
     (tmp_path / "partial").rename(module)
     assert git(module, "config", "remote.origin.promisor") == "true\n"
-    before = world.snapshot()
-    applied = world.drwa("apply")
-    assert applied.code == 0, applied.err
-    assert states(world) == ["fully", "fully", "fully"]
-    assert world.drwa("revert").code == 0
-    assert world.snapshot() == before
+    assert_in_and_out(world)
 
 
 @pytest.mark.parametrize(
@@ -1377,12 +1382,7 @@ def test_refused(world: World, spoil: Callable[[World], None], words: str, code:
 
 def test_a_sparse_tree_that_has_the_folders(world: World) -> None:
     git(world.top / KERNEL, "sparse-checkout", "set", "--cone", "net")
-    before = world.snapshot()
-    applied = world.drwa("apply")
-    assert applied.code == 0, applied.err
-    assert states(world) == ["fully", "fully", "fully"]
-    assert world.drwa("revert").code == 0
-    assert world.snapshot() == before
+    assert_in_and_out(world)
 
 
 def test_untracked_files_elsewhere_may_lie_about(world: World) -> None:

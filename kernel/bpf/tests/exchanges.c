@@ -14,7 +14,7 @@
 
 #include "packets.h"
 
-enum { SYN = 2, ACK = 16, TCP = 6, UDP = 17 };
+enum { SYN = 2, ACK = 16, TCP = 6 };
 
 #define OURS	1000
 #define THEIRS	5000
@@ -24,11 +24,11 @@ struct packet {
 	u32	n;
 };
 
-/* Each case has a connection, or a flow, of its own. */
+/* Each case has a connection of its own. */
 static u16 port = 40000;
 static int ingress, egress;
 
-static struct packet make(bool out, u8 protocol, const void *payload, u32 n)
+static struct packet make(bool out, const void *payload, u32 n)
 {
 	struct packet p = { .n = ETHERNET + 20 + n };
 	u8 *ip = p.bytes + ETHERNET;
@@ -37,7 +37,7 @@ static struct packet make(bool out, u8 protocol, const void *payload, u32 n)
 	ip[0] = 0x45;
 	put16(ip + 2, 20 + n);
 	ip[8] = 64;
-	ip[9] = protocol;
+	ip[9] = TCP;
 	put32(ip + 12, out ? 0x0a000001 : 0xc0000201);
 	put32(ip + 16, out ? 0xc0000201 : 0x0a000001);
 	memcpy(ip + 20, payload, n);
@@ -68,20 +68,9 @@ static void segment(bool out, u8 flags)
 	if (flags & ACK)
 		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
 	put16(tcp + 14, 0xffff);
-	p = make(out, TCP, tcp, sizeof(tcp));
+	p = make(out, tcp, sizeof(tcp));
 	run(out, &p);
 	usleep(2000);
-}
-
-static void datagram(const void *first, u32 n)
-{
-	u8 udp[8 + 100] = { };
-	struct packet p;
-
-	put16(udp + 4, sizeof(udp));
-	memcpy(udp + 8, first, n);
-	p = make(false, UDP, udp, sizeof(udp));
-	run(false, &p);
 }
 
 static u32 handshake_us(int flows, bool passive, int times)
@@ -105,27 +94,13 @@ static u32 handshake_us(int flows, bool passive, int times)
 	return f.d.rtt_us;
 }
 
-static u64 tunnels(int counts)
-{
-	struct drwa_counts c;
-	u32 slot = 0;
-
-	if (bpf_map_lookup_elem(counts, &slot, &c))
-		exit(2);
-	return c.udp_tunnels;
-}
-
 int main(int argc, char **argv)
 {
-	static const u8 stun[] = { 0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42 };
-	static const u8 wireguard[] = { 1, 0, 0, 0 };
-	/* The hello of a server under tls-crypt */
-	static const u8 openvpn[] = { 0x40, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1 };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125, .aqm = DRWA_AQM_ON };
+	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
 	struct bpf_object *object;
 	u32 loopback = LOOPBACK;
-	int flows, counts;
+	int flows;
 
 	if (argc != 2) {
 		fputs("Usage: exchanges OBJECT\n", stderr);
@@ -138,24 +113,11 @@ int main(int argc, char **argv)
 	ingress = program(object, "drwa_ingress");
 	egress = program(object, "drwa_egress");
 	flows = bpf_object__find_map_fd_by_name(object, "drwa_flows");
-	counts = bpf_object__find_map_fd_by_name(object, "drwa_counts");
 	bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_devs"), &loopback, &dev,
 			    BPF_ANY);
 	for (int passive = 0; passive < 2; passive++)
 		for (int times = 1; times < 4; times++)
 			printf("%s %d: %u\n", passive ? "SYN ACK" : "SYN", times,
 			       handshake_us(flows, passive, times));
-	port++;
-	datagram(stun, sizeof(stun));
-	datagram(wireguard, sizeof(wireguard));
-	datagram(wireguard, sizeof(wireguard));
-	printf("STUN, WireGuard: %llu\n", tunnels(counts));
-	port++;
-	datagram(stun, sizeof(stun));
-	datagram(openvpn, sizeof(openvpn));
-	printf("STUN, OpenVPN: %llu\n", tunnels(counts) - 1);
-	port++;
-	datagram(openvpn, sizeof(openvpn));
-	printf("OpenVPN: %llu\n", tunnels(counts) - 1);
 	return 0;
 }

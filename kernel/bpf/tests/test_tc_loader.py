@@ -830,17 +830,26 @@ bpf status | grep -c '^wwan0 *1.25'
     assert said(built, script) == "1\n"
 
 
-# A server behind the interface, until the test ends, and what it sends: all there is, or 1000 bytes
-SERVER = """\
+# A server, and interfaces to it by their numbers
+NET = """\
 mkdir -p /run/netns
 mount -t tmpfs tmpfs /run/netns
 ip netns add server
-ip link add wwan0 type veth peer name srv0 netns server
-ip addr add 10.77.0.2/24 dev wwan0
-ip link set wwan0 up
+link() {
+    ip link add wwan$1 type veth peer name srv$1 netns server
+    ip addr add 10.77.$1.2/24 dev wwan$1
+    ip link set wwan$1 up
+    ip -n server addr add 10.77.$1.1/24 dev srv$1
+    ip -n server link set srv$1 up
+}
+"""
+
+# A server behind the interface, until the test ends, and what it sends: all there is, or 1000 bytes
+SERVER = (
+    NET
+    + """\
+link 0
 ip link set lo up
-ip -n server addr add 10.77.0.1/24 dev srv0
-ip -n server link set srv0 up
 serve() {
     ip netns exec server python3 -c "
 import socket, sys
@@ -856,6 +865,7 @@ with socket.create_server(('10.77.0.1', 5001), backlog=1000) as s:
 bad_sums() { for where in "" "ip netns exec server"; do $where nstat -asz TcpInCsumErrors; done |
     awk '/Csum/ { n += $2 } END { print n }'; }
 """
+)
 
 
 # UDP of as much as is judged, in two seconds
@@ -968,18 +978,10 @@ bpf status --json
     assert dev["came_bytes"] > 0.9 * alone["unknown"] + 100 * 956
 
 
-# Interfaces of a server's, and what comes over them
-LINKS = """\
-mkdir -p /run/netns
-mount -t tmpfs tmpfs /run/netns
-ip netns add server
-link() {
-    ip link add wwan$1 type veth peer name srv$1 netns server
-    ip addr add 10.77.$1.2/24 dev wwan$1
-    ip link set wwan$1 up
-    ip -n server addr add 10.77.$1.1/24 dev srv$1
-    ip -n server link set srv$1 up
-}
+# What comes over a server's interfaces
+LINKS = (
+    NET
+    + """\
 come() { # thousands of bytes, over which
     ip netns exec server python3 -c "
 import socket, sys, time
@@ -992,6 +994,7 @@ for _ in range(thousands):
     dump drwa_queues 4 | head -n 1
 }
 """
+)
 
 
 def test_a_queue_goes_on_counting(built: Path) -> None:
@@ -1387,11 +1390,7 @@ while c.recv(1 << 20):
 " &
 waits 'bpf status | grep -q "^10.77"'
 ip link del wwan0
-ip link add wwan0 type veth peer name srv0 netns server
-ip addr add 10.77.0.2/24 dev wwan0
-ip link set wwan0 up
-ip -n server addr add 10.77.0.1/24 dev srv0
-ip -n server link set srv0 up
+link 0
 waits 'bpf status | grep -q "^10.77.* \\(start\\|hold\\|drain\\)"'
 bpf status --json
 """
