@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import builds
 import constants
+import designs
 import up_ablation
 import up_campaign
 from builds import Edits
@@ -278,6 +279,9 @@ class Law:
     # What a cell changes by when nothing of it does: an edit, in place of a limit alone
     chance: Edits = ()
     option: str = ""
+    # What an edit does to the law, and the heading of the first column
+    about: str = "The law without each of its mechanisms, over the model's campaign"
+    edit: str = "without"
 
     @property
     def result(self) -> Path:
@@ -293,6 +297,16 @@ GATE = Law(
     up_campaign.WHAT_IS_RUN,
     chance=up_ablation.CHANCE,
     option="--gate ",
+)
+OTHERS = Law(
+    "designs",
+    builds.CORE,
+    designs.DESIGNS,
+    designs.row,
+    designs.WHAT_IS_RUN,
+    option="--designs ",
+    about="Other designs of the law that were tried for what it misses",
+    edit="design",
 )
 
 
@@ -350,10 +364,10 @@ def report(
     lines = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
         f"# {law.record}",
-        f"The law without each of its mechanisms, over the model's campaign{tests}:",
+        f"{law.about}{tests}:",
         *law.campaign,
         "",
-        f"| without | {' | '.join(heads)} | |",
+        f"| {law.edit} | {' | '.join(heads)} | |",
         f"| --- |{' --: |' * len(heads)} --- |",
         line("as it is", names, present[1]),
     ]
@@ -373,14 +387,20 @@ def main(
         list[str] | None, typer.Option(help="A mechanism; all of them if none is named.")
     ] = None,
     gate: Annotated[bool, typer.Option("--gate", help="Of the uplink's law.")] = False,
+    others: Annotated[
+        bool, typer.Option("--designs", help="Other designs, for targets that are missed.")
+    ] = False,
     record: Annotated[
-        bool, typer.Option("--record", help="Write results/ablation.md, or ablation-up.md.")
+        bool,
+        typer.Option("--record", help="Write results/ablation.md, ablation-up.md or designs.md."),
     ] = False,
 ) -> None:
     """Run the model's campaign, and the tests, without each mechanism of the law."""
     if record and only:
         raise typer.BadParameter("a record has all mechanisms")
-    law = GATE if gate else DOWNLINK
+    if gate and others:
+        raise typer.BadParameter("--gate and --designs are of different laws")
+    law = GATE if gate else OTHERS if others else DOWNLINK
     variants: dict[str, Edits] = {"": ()}
     variants |= {name: law.mechanisms[name] for name in only or law.mechanisms}
     bar = Progress(BarColumn(), TextColumn("{task.completed} of {task.total}"), TimeElapsedColumn())

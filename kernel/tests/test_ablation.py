@@ -12,7 +12,8 @@ import constants
 import model
 import up_campaign
 
-ALL = [(law, name) for law in (ablation.DOWNLINK, ablation.GATE) for name in law.mechanisms]
+LAWS = (ablation.DOWNLINK, ablation.GATE, ablation.OTHERS)
+ALL = [(law, name) for law in LAWS for name in law.mechanisms]
 
 
 @pytest.mark.parametrize(("law", "mechanism"), ALL, ids=[name for _, name in ALL])
