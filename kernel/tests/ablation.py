@@ -190,62 +190,53 @@ MECHANISMS: dict[str, Edits] = {
     "hidden bits": (("DRWA_DRAIN && delay_halved(", "DRWA_DRAIN && 0 && delay_halved("),),
     "all hidden bits at once": (
         (
-            "d->hidden = min(d->hidden + fls(part) - 1, DRWA_HIDDEN_MAX);",
-            "d->hidden = min(d->hidden + 1, DRWA_HIDDEN_MAX);",
+            "min(d->hidden + fls(part | 1) - 1, DRWA_HIDDEN_MAX)",
+            "min(d->hidden + (part > 1), DRWA_HIDDEN_MAX)",
         ),
     ),
     "a trial only with no queue": (
-        ("r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone", "!r->alone"),
+        ("	return r->q_us <= 2 * DRWA_QUEUE_MIN_US && r->elapsed", "	return r->elapsed"),
     ),
-    "a trial only without others": (
-        ("DRWA_QUEUE_MIN_US || !r->alone ||\n", "DRWA_QUEUE_MIN_US ||\n"),
-    ),
+    "flights of two RTTs": ((" && r->elapsed_us <= 2 * d->rtt_us &&\n", " &&\n"),),
     "a trial only of half the window": (
-        ("flight > d->wnd / 2 + r->mss || d->hidden", "flight > 2 * d->wnd || d->hidden"),
+        ("flight <= d->wnd / 2 + r->mss && d->hidden", "flight <= 2 * d->wnd && d->hidden"),
     ),
-    "no trial in a pause": (
-        (
-            " ||\n	    look_paused(r, d->path_us))\n		return false",
-            ")\n		return false",
-        ),
+    "the same flights before a trial": ((" || flight - before + near > 2 * near)\n", ")\n"),),
+    "a segment more or less is the same": (
+        ("near = max(quarter(before), r->mss);", "near = quarter(before);"),
     ),
-    "no trial in a slow start": (
-        (
-            "(r->rate - d->rate + quarter(d->rate) <= d->rate / 2 &&\n		!link",
-            "(1 &&\n		!link",
-        ),
+    "so many of them": (("DRWA_WATCH_ROUNDS	8", "DRWA_WATCH_ROUNDS	4"),),
+    "a trial shows by a quarter": (
+        ("r->rate <= d->good + quarter(d->good)", "r->rate <= d->good"),
     ),
-    "no trial in START behind others": (
-        ("!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));", "!!l);"),
-    ),
-    "a trial shows by a quarter and dev": (
-        ("quarter(d->good) + min(2 * d->dev, d->good / 2)", "quarter(d->good)"),
-    ),
-    "in START by half": (
-        ("d->phase == DRWA_START ? d->good / 2 :", "d->phase == DRWA_START ? d->good / 4 :"),
-    ),
-    "twice of a flight ends a trial": (("r->stands || flight > 2 * seen", "r->stands"),),
-    "a queue ends a trial": (("r->stands || flight > 2 * seen", "flight > 2 * seen"),),
+    "in two rounds": (("DRWA_TRIAL_ROUNDS	3", "DRWA_TRIAL_ROUNDS	2"),),
+    "more than twice of a flight ends a trial": (("flight > 2 * (before + near) ||\n", "0 ||\n"),),
     "the window stays in a trial": (
-        ("	} else if (!d->trial) {\n		d->wnd = max", "	} else {\n		d->wnd = max"),
-        ("if (!d->trial && (r->full || wnd > d->wnd))", "if (r->full || wnd > d->wnd)"),
-    ),
-    "trials 16 paths apart": (
         (
-            "max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);\n	bool",
-            "DRWA_SECOND_SHIFT;\n	bool",
+            "	} else if (!delay_tries(d)) {\n		d->wnd = max",
+            "	} else {\n		d->wnd = max",
         ),
+        ("if (!delay_tries(d) && (r->full || wnd > d->wnd))", "if (r->full || wnd > d->wnd)"),
+    ),
+    "bits go 16 paths apart": (
+        (
+            "max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);\n	u32",
+            "DRWA_SECOND_SHIFT;\n	u32",
+        ),
+    ),
+    "good is the last full round's after a trial": (
+        ("	d->good = d->phase == DRWA_HOLD ? d->rate : 0;\n", ""),
     ),
     "START takes bits back": (
         (
-            "} else if (d->phase != DRWA_HOLD && d->hidden",
-            "} else if (d->phase == DRWA_DRAIN && d->hidden",
+            ">> often && d->phase != DRWA_HOLD && d->hidden",
+            ">> often && d->phase == DRWA_DRAIN && d->hidden",
         ),
     ),
     "DRAIN takes bits back": (
         (
-            "} else if (d->phase != DRWA_HOLD && d->hidden",
-            "} else if (d->phase == DRWA_START && d->hidden",
+            ">> often && d->phase != DRWA_HOLD && d->hidden",
+            ">> often && d->phase == DRWA_START && d->hidden",
         ),
     ),
     "START's end at the target": (

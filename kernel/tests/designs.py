@@ -32,10 +32,10 @@ DESIGNS: dict[str, Edits] = {
     ),
     "twice the window after a rise by a quarter": (
         (
-            "		if (!d->trial && (r->full || wnd > d->wnd))\n",
+            "		if (!delay_tries(d) && (r->full || wnd > d->wnd))\n",
             "		if (r->used && r->rate > last_rate + quarter(last_rate))\n"
             "			wnd *= 2;\n"
-            "		if (!d->trial && (r->full || wnd > d->wnd))\n",
+            "		if (!delay_tries(d) && (r->full || wnd > d->wnd))\n",
         ),
     ),
     "START again after a rise by half": (

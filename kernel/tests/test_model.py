@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import ablation
 import constants
 import model
 from builds import Edits
@@ -328,8 +329,22 @@ def test_a_lowered_scale_is_found(mbps: float, base_s: float, lambda_: float, bi
         model.run(Link(mbps), [Flow(base_s, own, lowered=bits, window_bytes=6 << 20)], 40)
         for own in (lambda_, None)
     )
-    assert ours.goodput_mbps[0] > 0.95 * stock.goodput_mbps[0]
-    assert ours.p95_s(5) < 1.4 * base_s
+    # Flights of two segments and of three tell fewer bits at a time.
+    least, late_s = (0.85, 15) if (bits, mbps) == (4, 5) else (0.95, 5)
+    assert ours.goodput_mbps[0] > least * stock.goodput_mbps[0]
+    assert ours.p95_s(late_s) < 1.4 * base_s
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_who_has_little_to_send_shows_no_hidden_bits(seed: int, alike: bool) -> None:
+    """Or each one would be offered twice the window, and its next bulk would fill the queue."""
+    link, flow, pushes, at_s = constants.small_messages(seed, alike)
+    ours, without = (
+        model.run(link, [flow], at_s + 6, pushes=pushes, edits=edits)
+        for edits in ((), ablation.MECHANISMS["hidden bits"])
+    )
+    assert ours.p95_s(at_s) < 1.3 * without.p95_s(at_s)
 
 
 def _believes(then: str) -> Edits:

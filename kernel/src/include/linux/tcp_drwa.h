@@ -48,8 +48,8 @@ enum drwa_phase {
  * @clock:	the sender has one; otherwise RTTs stand in for one-way delays
  * @rival:	traffic that nobody governs keeps a queue here
  * @hidden:	bits of the window's scale that the sender does not know of
- * @trial:	rounds left of a trial, whether one more is hidden
  * @phase:	enum drwa_phase
+ * @trial:	rounds left of a trial, whether one more is hidden
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
  * @epoch:	the binding's: under which of its interface's switchings on it began
@@ -78,8 +78,8 @@ struct drwa {
 		clock:1,
 		rival:1,
 		hidden:3,
-		trial:2;
-	u8	phase;
+		phase:2;
+	u8	trial;
 	u8	rounds;
 	u8	epoch;
 	union {

@@ -100,14 +100,13 @@
  * A middlebox that lowers the window's scale in a SYN hides bits of each window from the
  * sender: it sees 1/2, 1/4, .. of the bytes, and a window that follows what came would
  * shrink for ever. The law's window is the one that the sender sees; the offered one has
- * the hidden bits on top. Every second, or 16 to 32 paths, a trial looks for them, where a
- * flight, what came in an RTT, is half of the window or less, with no pause, no queue of
- * 8 ms and no others. In START, the rate has to be the last round's, as a slow start's is
- * not, and nobody in HOLD may have used a window within a second: his queue passes for
- * path. Twice the window is offered for two rounds. If the second one's rate is more by
- * a quarter and 2 dev, in START by half, then the window ended the flight: window by
- * flight, both from before the trial, tells the bits. A queue, or a flight of more than
- * twice, ends a trial, for that is not its doing. The window stays meanwhile. As often, a
+ * the hidden bits on top. Such a sender shows by its flights, what comes in an RTT: over
+ * nine rounds, of two RTTs at most and with no queue of 8 ms, each is half of the window
+ * or less, and differs from the first by no more than a quarter or a segment, for who has
+ * less to send varies. Then twice the window is offered for three rounds. If all but the
+ * first have a rate that is more by a quarter, and no flight is more than twice what it
+ * may have been, then the window ended the flights: window by flight, both from before the
+ * trial, tells the bits. The window stays meanwhile. Every second, or 16 to 32 paths, a
  * flight of more than one and a half windows takes a bit back, in START, and in a DRAIN
  * that has had no effect. A window of few segments for the sender tells nothing.
  *
@@ -185,8 +184,12 @@
 /* The most that struct drwa has room for: a scale of 9 that became 2 */
 #define DRWA_HIDDEN_MAX		7
 
-/* The second round is the first one that more was offered for. */
-#define DRWA_TRIAL_ROUNDS	2
+/* Rounds of the same flight, and rounds with twice the window: the second is the first
+ * one that more was offered for. With half of the former, one in twenty senders of small
+ * messages shows bits that nobody hides (tests/ablation).
+ */
+#define DRWA_WATCH_ROUNDS	8
+#define DRWA_TRIAL_ROUNDS	3
 
 /* Bounds what forged timestamps can make of the RTT: RFC 6298's 60 s. */
 #define DRWA_RTT_MAX_US		60000000u
@@ -514,11 +517,20 @@ static bool delay_drain_due(struct drwa *d, struct drwa_link *l, const struct dr
 	return true;
 }
 
-/* The bit that it tried goes. */
+/* Is twice the window offered? */
+static bool delay_tries(const struct drwa *d)
+{
+	return d->trial && d->trial <= DRWA_TRIAL_ROUNDS;
+}
+
+/* The bit that it tried goes, and good is again what HOLD makes of it. */
 static void delay_trial_ends(struct drwa *d)
 {
-	d->hidden -= !!d->trial;
+	if (!d->trial)
+		return;
+	d->hidden -= delay_tries(d);
 	d->trial = 0;
+	d->good = d->phase == DRWA_HOLD ? d->rate : 0;
 }
 
 static void delay_drain(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r)
@@ -565,9 +577,10 @@ static void delay_start(struct drwa *d, const struct drwa_look *r, u32 wnd)
 		/* It ran before us: what was offered comes first, and a queue stands. */
 		d->wnd = least;
 	} else if (r->stands) {
+		delay_trial_ends(d);
 		d->phase = DRWA_HOLD;
 		d->wnd = wnd;
-	} else if (!d->trial) {
+	} else if (!delay_tries(d)) {
 		d->wnd = max(max(d->wnd, r->bytes << DRWA_START_SHIFT), least);
 	}
 }
@@ -600,59 +613,50 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 }
 
 /* May the sender take half of the window, or less, for all of it? */
-static bool delay_halved(const struct drwa *d, const struct drwa_link *l,
-			 const struct drwa_look *r, u32 flight)
+static bool delay_halved(const struct drwa *d, const struct drwa_look *r, u32 flight)
 {
 	/* At 2 Mb/s a segment alone takes 6 ms. */
-	if (r->stands || r->q_us > 2 * DRWA_QUEUE_MIN_US || !r->alone ||
-	    flight > d->wnd / 2 + r->mss || d->hidden == DRWA_HIDDEN_MAX ||
-	    look_paused(r, d->path_us))
-		return false;
-	/* A slow start has yet to come to the window's end; others' queue passes for a path. */
-	return d->phase == DRWA_HOLD ||
-	       (r->rate - d->rate + quarter(d->rate) <= d->rate / 2 &&
-		!link_fresh(r->now_us, READ_ONCE(l->target_set_us)));
+	return r->q_us <= 2 * DRWA_QUEUE_MIN_US && r->elapsed_us <= 2 * d->rtt_us &&
+	       flight <= d->wnd / 2 + r->mss && d->hidden < DRWA_HIDDEN_MAX;
 }
 
-/* After a trial: the window ends the flight if twice of it brought so much more. */
-static void delay_tried(struct drwa *d, const struct drwa_look *r, u32 seen)
+/* A trial: the window ends the flight if that is always the same, and more with twice of it. */
+static void delay_trial(struct drwa *d, const struct drwa_look *r, u32 flight)
 {
-	/* In START nothing else bounds it; in HOLD the link may, and its rate differs. */
-	u32 more = d->phase == DRWA_START ? d->good / 2 :
-					    quarter(d->good) + min(2 * d->dev, d->good / 2);
-	u32 part = (d->wnd + d->wnd / 2) / seen;
+	u32 before = drwa_bytes(d->good, d->rtt_us), near = max(quarter(before), r->mss);
+	/* Rounded up to whole segments */
+	u32 part = (d->wnd + d->wnd / 2) / (before + r->mss);
 
-	if (r->rate > d->good + more && part)
-		d->hidden = min(d->hidden + fls(part) - 1, DRWA_HIDDEN_MAX);
+	if (d->trial > DRWA_TRIAL_ROUNDS) {
+		/* Who has less to send than the window varies. */
+		if (!delay_halved(d, r, flight) || flight - before + near > 2 * near)
+			delay_trial_ends(d);
+		else if (--d->trial == DRWA_TRIAL_ROUNDS)
+			d->hidden++;
+	} else if (flight > 2 * (before + near) ||
+		   (d->trial < DRWA_TRIAL_ROUNDS && r->rate <= d->good + quarter(d->good))) {
+		delay_trial_ends(d);
+	} else if (d->trial > 1) {
+		d->trial--;
+	} else {
+		delay_trial_ends(d);
+		d->hidden = min(d->hidden + fls(part | 1) - 1, DRWA_HIDDEN_MAX);
+	}
 }
 
 /* Finds bits of the window that the sender does not see, and forgets those that it does. */
-static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r)
+static void delay_hidden(struct drwa *d, const struct drwa_look *r)
 {
 	int often = max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);
-	bool now = (r->now_us ^ d->round_us) >> often;
 	u32 flight = drwa_bytes(r->rate, d->rtt_us);
 
 	if (d->trial) {
-		/* Before it, rounded up to whole segments */
-		u32 seen = drwa_bytes(d->good, d->rtt_us) + r->mss;
-
-		if (r->stands || flight > 2 * seen) {
-			delay_trial_ends(d);
-		} else if (d->trial > 1) {
-			d->trial--;
-		} else {
-			delay_trial_ends(d);
-			delay_tried(d, r, seen);
-		}
-	} else if (!now) {
-		return;
-	} else if (d->phase != DRWA_DRAIN && delay_halved(d, l, r, flight)) {
-		d->hidden++;
-		d->trial = DRWA_TRIAL_ROUNDS;
+		delay_trial(d, r, flight);
+	} else if (d->phase != DRWA_DRAIN && delay_halved(d, r, flight)) {
+		d->trial = DRWA_WATCH_ROUNDS + DRWA_TRIAL_ROUNDS;
 		d->good = r->rate;
 	/* HOLD's window falls, and what was offered before is still to come. */
-	} else if (d->phase != DRWA_HOLD && d->hidden &&
+	} else if ((r->now_us ^ d->round_us) >> often && d->phase != DRWA_HOLD && d->hidden &&
 		   flight > d->wnd + max(d->wnd / 2, 2 * r->mss)) {
 		d->hidden--;
 	}
@@ -693,7 +697,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
 	delay_look(d, l, r);
 	if (d->phase == DRWA_DRAIN || !d->rounds)
-		delay_hidden(d, l, r);
+		delay_hidden(d, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
 	if (d->phase == DRWA_START) {
@@ -706,7 +710,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 			d->wnd = max(d->wnd, wnd);
 			return;
 		}
-		if (!d->trial && (r->full || wnd > d->wnd))
+		if (!delay_tries(d) && (r->full || wnd > d->wnd))
 			d->wnd = wnd;
 		/* Its own rate may already be a longer path's. */
 		if (r->q_us <= r->target_us && !d->trial)
