@@ -6,6 +6,7 @@ Bounds of the law are on virtual time and repeat exactly; what counts is measure
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import hypothesis
@@ -379,6 +380,103 @@ def test_hidden_bits_outlast_a_slower_link(lambda_: float) -> None:
     flow = Flow(0.05, lambda_, lowered=3, window_bytes=6 << 20)
     outcome = model.run(link, [flow], 60, 40)
     assert share(outcome, 2) > 0.85
+
+
+def stream(
+    rng: np.random.Generator,
+    mbps: float,
+    pictures: int,
+    spread: float,
+    since_s: float,
+    till_s: float,
+) -> list[Push]:
+    """So many pictures a second, whose sizes vary"""
+    times = np.arange(since_s, till_s, 1 / pictures)
+    sizes = mbps * 1e6 / 8 / pictures * rng.lognormal(0, spread, len(times))
+    return [Push(float(at), int(size) + 1) for at, size in zip(times, sizes, strict=True)]
+
+
+def after_a_stream(
+    mbps: float,
+    base_s: float,
+    part: float,
+    pictures: int,
+    spread: float,
+    *,
+    first_s: float = 0,
+    lambda_: float = 1.25,
+    beside: Sequence[Flow] = (),
+    gone: bool = False,
+) -> float:
+    """The p95 RTT of an object that comes after a stream, of the base RTT: the mean of 48 runs.
+
+    The stream has that part of the link's rate, and a download of first_s may be before it. Others
+    are there before all that, and may be gone before the object.
+    """
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    p95 = []
+    for _ in range(48):
+        start_s = 5 + rng.uniform(0, 4.2)
+        since_s = start_s + 0.3 + 2 * first_s
+        till_s = since_s + 8 + rng.uniform(0, 4)
+        pushes = stream(rng, part * mbps, pictures, spread, since_s, till_s)
+        pushes.append(Push(till_s, int(4 * mbps * 1e6 / 8)))
+        first = int(first_s * mbps * 1e6 / 8) or 1000
+        own = Flow(base_s, lambda_, start_s, size_bytes=first, window_bytes=6 << 20)
+        others = [replace(flow, stop_s=till_s - 0.1) if gone else flow for flow in beside]
+        outcome = model.run(
+            Link(mbps), [own, *others], till_s + 4, probe_rtt_s=base_s, pushes=pushes
+        )
+        p95.append(outcome.p95_s(till_s) / base_s)
+    return float(np.mean(p95))
+
+
+def test_a_stream_beside_others_has_no_lowered_scale() -> None:
+    """No trial beside others: it would take for its own doing what changes the stream's rate."""
+    paced = Flow(0.05, None, app_mbps=2)
+    assert after_a_stream(10, 0.05, 0.1, 25, 0.4, first_s=3, lambda_=1, beside=[paced]) < 3
+
+
+def test_a_stream_behind_downloads_has_no_lowered_scale() -> None:
+    """No trial in START while somebody is in HOLD: the same, and their queue passes for path."""
+    downloads = [Flow(0.02, 1)] * 2
+    assert after_a_stream(20, 0.02, 0.05, 100, 0.3, lambda_=1, beside=downloads, gone=True) < 1.8
+
+
+def test_a_stream_after_a_download_has_no_lowered_scale() -> None:
+    """HOLD knows by how much its rate changes anyway."""
+    assert after_a_stream(10, 0.03, 0.4, 30, 0.2, first_s=3) < 5
+
+
+def test_a_stream_from_the_start_has_no_lowered_scale() -> None:
+    """START does not know that, and wants half as much again from a trial."""
+    assert after_a_stream(10, 0.03, 0.5, 50, 0.1) < 3
+
+
+def test_a_download_beside_a_stream_has_no_lowered_scale() -> None:
+    """Of few segments a picture takes a part, which comes back behind a queue: no trial did that.
+
+    The geometric mean of five slow links' p95, of the base RTT.
+    """
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    p95 = []
+    for mbps, base_s, part, pictures, lambda_ in (
+        (2, 0.0225, 0.3, 8, 1),
+        (2, 0.025, 0.15, 8, 1),
+        (2, 0.03, 0.15, 8, 1),
+        (3, 0.0167, 0.3, 10, 1.25),
+        (3, 0.02, 0.3, 10, 1),
+    ):
+        for _ in range(24):
+            start_s = 2 + rng.uniform(0, 4.2)
+            pushes = stream(rng, part * mbps, pictures, 0.2, start_s + 0.3, start_s + 40)
+            streams = Flow(base_s, lambda_, start_s, size_bytes=1000, window_bytes=6 << 20)
+            flows = [streams, Flow(base_s, lambda_)]
+            outcome = model.run(Link(mbps), flows, start_s + 40, pushes=pushes)
+            p95.append(outcome.p95_s(start_s) / base_s)
+    assert constants.geometric(p95) < 3.1
 
 
 @pytest.mark.parametrize(("mbps", "base_s"), [(4, 0.06), (10, 0.1), (20, 0.05), (50, 0.1)])

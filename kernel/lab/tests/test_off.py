@@ -22,6 +22,9 @@ RUNS = {
     "loss": "--scheme stock --loss 1%",
     "IPv6": "--scheme stock --ipv6",
     "objects and upload": "--scheme stock --object 100kB --upload --uplink-rate 2mbit",
+    # Where the law would take the RTT for a clock, and let go of its window.
+    "no clock": "--scheme stock --clock-tick 10ms",
+    "upload without timestamps": "--scheme stock --no-timestamps --upload --uplink-rate 2mbit",
 }
 
 Packet = tuple[Any, ...]
