@@ -197,6 +197,9 @@ MECHANISMS: dict[str, Edits] = {
     "a trial only with no queue": (
         ("	return r->q_us <= 2 * DRWA_QUEUE_MIN_US && r->elapsed", "	return r->elapsed"),
     ),
+    "no trial in START behind others": (
+        ("d->phase == DRWA_START && link_fresh(", "0 && link_fresh("),
+    ),
     "flights of two RTTs": ((" && r->elapsed_us <= 2 * d->rtt_us &&\n", " &&\n"),),
     "a trial only of half the window": (
         ("flight <= d->wnd / 2 + r->mss && d->hidden", "flight <= 2 * d->wnd && d->hidden"),

@@ -102,13 +102,15 @@
  * shrink for ever. The law's window is the one that the sender sees; the offered one has
  * the hidden bits on top. Such a sender shows by its flights, what comes in an RTT: over
  * nine rounds, of two RTTs at most and with no queue of 8 ms, each is half of the window
- * or less, and differs from the first by no more than a quarter or a segment, for who has
- * less to send varies. Then twice the window is offered for three rounds. If all but the
- * first have a rate that is more by a quarter, and no flight is more than twice what it
- * may have been, then the window ended the flights: window by flight, both from before the
- * trial, tells the bits. The window stays meanwhile. Every second, or 16 to 32 paths, a
- * flight of more than one and a half windows takes a bit back, in START, and in a DRAIN
- * that has had no effect. A window of few segments for the sender tells nothing.
+ * or less, and differs from the first by no more than a quarter or a segment, for who
+ * has less to send varies. In START nobody in HOLD may have used a window within a
+ * second, for his queue passes for path, and flights grow when it goes. Then twice the
+ * window is offered for three rounds. If all but the first have a rate that is more by a
+ * quarter, and no flight is more than twice what it may have been, then the window ended
+ * the flights: window by flight, both from before the trial, tells the bits. The window
+ * stays meanwhile. Every second, or 16 to 32 paths, a flight of more than one and a half
+ * windows takes a bit back, in START, and in a DRAIN that has had no effect. A window of
+ * few segments for the sender tells nothing.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
@@ -613,15 +615,20 @@ static void delay_look(struct drwa *d, struct drwa_link *l, struct drwa_look *r)
 }
 
 /* May the sender take half of the window, or less, for all of it? */
-static bool delay_halved(const struct drwa *d, const struct drwa_look *r, u32 flight)
+static bool delay_halved(const struct drwa *d, const struct drwa_link *l,
+			 const struct drwa_look *r, u32 flight)
 {
+	/* START takes others' queue for path, and flights grow when it goes. */
+	if (d->phase == DRWA_START && link_fresh(r->now_us, READ_ONCE(l->target_set_us)))
+		return false;
 	/* At 2 Mb/s a segment alone takes 6 ms. */
 	return r->q_us <= 2 * DRWA_QUEUE_MIN_US && r->elapsed_us <= 2 * d->rtt_us &&
 	       flight <= d->wnd / 2 + r->mss && d->hidden < DRWA_HIDDEN_MAX;
 }
 
 /* A trial: the window ends the flight if that is always the same, and more with twice of it. */
-static void delay_trial(struct drwa *d, const struct drwa_look *r, u32 flight)
+static void delay_trial(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r,
+			u32 flight)
 {
 	u32 before = drwa_bytes(d->good, d->rtt_us), near = max(quarter(before), r->mss);
 	/* Rounded up to whole segments */
@@ -629,7 +636,7 @@ static void delay_trial(struct drwa *d, const struct drwa_look *r, u32 flight)
 
 	if (d->trial > DRWA_TRIAL_ROUNDS) {
 		/* Who has less to send than the window varies. */
-		if (!delay_halved(d, r, flight) || flight - before + near > 2 * near)
+		if (!delay_halved(d, l, r, flight) || flight - before + near > 2 * near)
 			delay_trial_ends(d);
 		else if (--d->trial == DRWA_TRIAL_ROUNDS)
 			d->hidden++;
@@ -645,14 +652,14 @@ static void delay_trial(struct drwa *d, const struct drwa_look *r, u32 flight)
 }
 
 /* Finds bits of the window that the sender does not see, and forgets those that it does. */
-static void delay_hidden(struct drwa *d, const struct drwa_look *r)
+static void delay_hidden(struct drwa *d, const struct drwa_link *l, const struct drwa_look *r)
 {
 	int often = max(DRWA_SECOND_SHIFT, fls(d->path_us) + DRWA_DRAIN_SHIFT);
 	u32 flight = drwa_bytes(r->rate, d->rtt_us);
 
 	if (d->trial) {
-		delay_trial(d, r, flight);
-	} else if (d->phase != DRWA_DRAIN && delay_halved(d, r, flight)) {
+		delay_trial(d, l, r, flight);
+	} else if (d->phase != DRWA_DRAIN && delay_halved(d, l, r, flight)) {
 		d->trial = DRWA_WATCH_ROUNDS + DRWA_TRIAL_ROUNDS;
 		d->good = r->rate;
 	/* HOLD's window falls, and what was offered before is still to come. */
@@ -697,7 +704,7 @@ static void delay_round(struct drwa *d, struct drwa_link *l, struct drwa_look *r
 	r->silent_us = min_t(u32, READ_ONCE(l->longest_us), DRWA_SILENCE_MAX_US);
 	delay_look(d, l, r);
 	if (d->phase == DRWA_DRAIN || !d->rounds)
-		delay_hidden(d, r);
+		delay_hidden(d, l, r);
 	wnd = delay_window(d, l, r, delay_rate(d, r));
 
 	if (d->phase == DRWA_START) {
