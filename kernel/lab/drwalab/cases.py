@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from drwalab import burstlink, ltelink, output, spec, units
+from drwalab import burstlink, ltelink, output, spec, units, windows
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
@@ -132,23 +132,24 @@ def _traces(
 ) -> list[Path]:
     """Files for "recorded", all links of this way in the folder of traces, and generated ones.
 
-    "recorded-5g" are those of them that are named so.
+    "recorded-5g" are those of them that are named so; "recorded:5", each from five instants on.
     """
     found: list[Path] = []
     for name in values[key]:
-        kind, _, seed = name.partition(":")
+        kind, _, number = name.partition(":")
         if radio := _GENERATED.get(kind):
-            found += [_generated(radio, int(seed), duration) for duration in values["duration"]]
+            found += [_generated(radio, int(number), duration) for duration in values["duration"]]
             continue
         if burstlink.is_link(kind):
             found += [_bursty(name, duration) for duration in values["duration"]]
             continue
-        pattern = f"*5g*{suffix}" if name == "recorded-5g" else f"*{suffix}"
+        pattern = f"*5g*{suffix}" if kind == "recorded-5g" else f"*{suffix}"
         paths = sorted(recorded.glob(pattern)) if recorded else []
         if not paths:
             place = f"{recorded} has no {pattern}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
-        found += paths
+        place = cache_dir() / "traces"
+        found += [each for path in paths for each in windows.of(path, int(number or 1), place)]
     return found
 
 
