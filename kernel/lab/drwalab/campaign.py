@@ -21,6 +21,7 @@ from drwalab import (
     kernels,
     output,
     pool,
+    quic_targets,
     schemes,
     targets,
     units,
@@ -100,6 +101,25 @@ def _uplink() -> Table:
         "what is in the modem; senders (`bbr`, `vegas`) are those of the phone, over `pfifo`.\n",
         heads=uplink_targets.HEADS,
         players=uplink_targets.players,
+    )
+
+
+def _quic() -> Table:
+    return Table(
+        title="QUIC-stacks",
+        option=" --quic",
+        targets=quic_targets.TARGETS,
+        elsewhere=quic_targets.ELSEWHERE,
+        player=player,
+        subject="the law with UDP held to a short queue (`drwa-aqm`), to what the target names; "
+        "[quic_targets.py](../drwalab/quic_targets.py)",
+        legend="The players of each case over each link. `drwa-tc` is the law without `--aqm`. "
+        "Rates are those from the last neighbour's start on, RTTs those of all of the run. The "
+        "RTT is that of probes of 84 bytes in the same queue, so it is a call's and a game's, "
+        "too. The last two columns say how a stack differs from the lab's own sender in its "
+        "place: the rate of the one in that of the other, and the p95 RTT likewise.\n",
+        heads=quic_targets.HEADS,
+        players=quic_targets.players,
     )
 
 
@@ -553,7 +573,8 @@ def _choose(rows: Sequence[str], line: str, recorded: Path | None, table: Table)
             raise SpecError(f"--row: {row} is {table.elsewhere[row]}")
         if row not in names:
             raise SpecError(f"--row: '{row}' is unknown: {units.instead_of(row, names)}")
-    chosen = [name for row, name in names.items() if not rows or row in rows]
+    # A case may have several rows.
+    chosen = list(dict.fromkeys(name for row, name in names.items() if not rows or row in rows))
     return [on_line(case, line) for case in cases.choose(chosen, recorded)]
 
 
@@ -566,6 +587,10 @@ def campaign(
     ] = None,
     uplink: Annotated[
         bool, typer.Option("--uplink", help="The table of the uplink's gate instead.")
+    ] = False,
+    quic: Annotated[
+        bool,
+        typer.Option("--quic", help="The table of UDP that is held to a short queue instead."),
     ] = False,
     kernel: Annotated[
         str, typer.Option(metavar="LINE", help="Kernel line: 6.12, 6.1, 5.10 or 7.3.")
@@ -594,7 +619,8 @@ def campaign(
             metavar="FILE",
             help="The same as a document. Default, unless --row is given: "
             "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --uplink "
-            "uplink.md, each with the line at the end, if it is another one than 6.12.",
+            "uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is "
+            "another one than 6.12.",
         ),
     ] = None,
 ) -> None:
@@ -603,12 +629,14 @@ def campaign(
     done: list[Row] = []
     pairs: list[Pair] = []
     with errors.reported():
-        table = _uplink() if uplink else _downlink()
+        if uplink and quic:
+            raise SpecError("--quic: not with --uplink")
+        table = _uplink() if uplink else _quic() if quic else _downlink()
         chosen = _choose(row or [], kernel, traces, table)
         if form and form not in FORMS:
             raise SpecError(f"--form: '{form}' is no form of the law: choose {', '.join(FORMS)}")
-        if form and uplink:
-            raise SpecError("--form: not with --uplink")
+        if form and (uplink or quic):
+            raise SpecError(f"--form: not with{table.option}")
         if document_file is None and not row:
             document_file = document_path(kernel, form, name=table.title.lower())
         json_file.parent.mkdir(parents=True, exist_ok=True)

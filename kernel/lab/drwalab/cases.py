@@ -10,7 +10,8 @@ from typing import Any
 
 import typer
 
-from drwalab import burstlink, ltelink, output, spec, units
+from drwalab import burstlink, ltelink, output, spec, units, windows
+from drwalab import traces as link_traces
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
@@ -132,23 +133,30 @@ def _traces(
 ) -> list[Path]:
     """Files for "recorded", all links of this way in the folder of traces, and generated ones.
 
-    "recorded-5g" are those of them that are named so.
+    "recorded-5g" are those of them that are named so, "recorded-below:RATE" those whose mean is no
+    more; "recorded:5", each from five instants on.
     """
     found: list[Path] = []
     for name in values[key]:
-        kind, _, seed = name.partition(":")
+        kind, _, which = name.partition(":")
         if radio := _GENERATED.get(kind):
-            found += [_generated(radio, int(seed), duration) for duration in values["duration"]]
+            found += [_generated(radio, int(which), duration) for duration in values["duration"]]
             continue
         if burstlink.is_link(kind):
             found += [_bursty(name, duration) for duration in values["duration"]]
             continue
-        pattern = f"*5g*{suffix}" if name == "recorded-5g" else f"*{suffix}"
+        pattern = f"*5g*{suffix}" if kind == "recorded-5g" else f"*{suffix}"
         paths = sorted(recorded.glob(pattern)) if recorded else []
+        if kind == "recorded-below":
+            most_bps = units.parse_rate_bps(which)
+            paths = [path for path in paths if link_traces.load(path).mean_bps <= most_bps]
+            pattern += f" of up to {which}"
         if not paths:
             place = f"{recorded} has no {pattern}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
-        found += paths
+        place = cache_dir() / "traces"
+        count = int(which or 1) if kind == "recorded" else 1
+        found += [each for path in paths for each in windows.of(path, count, place)]
     return found
 
 

@@ -29,7 +29,7 @@ from drwalab import cases, errors, network, output
 from drwalab.traces import OPPORTUNITY_BYTES, Trace
 from drwalab.uplink_targets import P95_BEYOND_BOUND_MS, UPLOAD_OF_BOUND
 
-CASE = "u02-recorded"
+CASE = "u08-told"
 AGES_MS = (50, 100, 150)
 SPANS_MS = (32, 64, 128, 256)
 TARGETS_MS = (5, 10, 20, 40)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from drwalab import compare, schemes, spec, units
+from drwalab import compare, schemes, spec, units, windows
 from drwalab.results import Result, goodput_between, jain, of_idle, rtt_between
 
 LAW = "drwa"
@@ -109,13 +109,17 @@ class Group:
 
 
 def _key(config: dict[str, Any]) -> str:
-    """A link and its load, whatever becomes of λ, which stock has not."""
-    events = [event for event in config["events"] if "lambda=" not in event]
-    return str([events if name == "events" else config.get(name) for name in compare.LINK_KEYS])
+    """A link and its load, from any instant, whatever becomes of λ, which stock has not."""
+    known = {name: config.get(name) for name in compare.LINK_KEYS}
+    known["events"] = [event for event in config["events"] if "lambda=" not in event]
+    for name in ("trace", "uplink_trace"):
+        if known[name]:
+            known[name] = windows.whole(known[name])
+    return str(known)
 
 
 def groups(results: Sequence[Result], who: Callable[[Result], str] = player) -> list[Group]:
-    """Results by link, whatever the seed."""
+    """Results by link, whatever the seed, and from whatever instant a trace begins."""
     found: dict[str, dict[str, list[Result]]] = {}
     for result in results:
         # λ is switched on some of these links, so stock alone stands for several runs of the law.
