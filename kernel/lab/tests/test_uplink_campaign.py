@@ -44,9 +44,12 @@ WANTED = {
     "median fetch of that without an upload": 1.2,
     "median fetch of that without an upload, beside a lie": 1.2,
     "median fetch of qcut-d's": 360 / 340,
+    "median fetch of that without an upload; or 1.05 of qcut-d's": 1.2,
     "download of that without an upload": 0.9,
     "p95 RTT of that without an upload": 80 / 60,
+    "p95 RTT of that without an upload; or qcut-d's": 80 / 60,
     # pfifo's has 0.9 of its rate once a tenth of a second is silent.
+    "seconds that it opens later than pfifo": 2.1,
     "seconds that it opens later than pfifo, without marks": 2.1,
     "upload of fq_codel's, steady": 4.6 / 4.9,
     "upload of fq_codel's, variable": 4.6 / 4.9,
@@ -186,6 +189,33 @@ def test_what_is_told_late_is_no_worse_than_the_bound_that_is_told_so() -> None:
         (group,) = targets.groups(list(runs.values()), uplink_targets.player)
         assert target.measure(group) == pytest.approx(value)
         assert target.met(value) is met
+
+
+@pytest.mark.parametrize(
+    ("law", "bound", "fetch", "delay"),
+    [
+        ((90.0, 360.0), (70.0, 340.0), (1.2, True), (1.5, True)),
+        ((91.0, 361.0), (70.0, 355.0), (361 / 300, False), (91 / 60, False)),
+        # The bound itself has more than is allowed.
+        ((120.0, 420.0), (120.0, 400.0), (1.2, True), (1.5, True)),
+        ((121.0, 421.0), (120.0, 400.0), (1.2 * 421 / 420, False), (1.5 * 121 / 120, False)),
+    ],
+)
+def test_no_more_is_asked_than_the_bound_has(
+    law: tuple[float, float],
+    bound: tuple[float, float],
+    fetch: tuple[float, bool],
+    delay: tuple[float, bool],
+) -> None:
+    runs = [
+        made(who, (4.8, p95_ms, fetch_ms, 18.0))
+        for who, (p95_ms, fetch_ms) in (("drwa", law), ("qcut-d", bound))
+    ]
+    group, _ = targets.groups([*runs, made("pfifo", ALONE)], uplink_targets.player)
+    for what, (value, met) in (("or 1.05 of qcut-d's", fetch), ("; or qcut-d's", delay)):
+        (target,) = (t for t in TARGETS if t.what.endswith(what))
+        assert target.measure(group) == pytest.approx(value)
+        assert target.met(round(value, 4)) is met
 
 
 @pytest.mark.parametrize(
