@@ -148,8 +148,8 @@ def _traces(
         if not paths:
             place = f"{recorded} has no {pattern}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
-        place = cache_dir() / "traces"
-        found += [each for path in paths for each in windows.of(path, int(number or 1), place)]
+        folder = cache_dir() / "traces"
+        found += [each for path in paths for each in windows.of(path, int(number or 1), folder)]
     return found
 
 

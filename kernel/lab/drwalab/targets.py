@@ -126,11 +126,10 @@ class Group:
 
 def _key(config: dict[str, Any]) -> str:
     """A link and its load, from any instant, whatever becomes of λ, which stock has not."""
-    known = {name: config.get(name) for name in compare.LINK_KEYS}
+    known: dict[str, Any] = {name: config.get(name) for name in compare.LINK_KEYS}
     known["events"] = [event for event in config["events"] if "lambda=" not in event]
     for name in ("trace", "uplink_trace"):
-        if known[name]:
-            known[name] = windows.whole(known[name])
+        known[name] = known[name] and windows.whole(known[name])
     return str(known)
 
 
