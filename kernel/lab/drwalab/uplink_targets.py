@@ -95,21 +95,23 @@ def p95_beyond_late_bound_ms(g: Group) -> float:
     return g.mean(LAW, p95) - bound
 
 
-def p95_of_best_late(g: Group) -> float | None:
+def p95_of_best_late(g: Group) -> float:
     """Of the best gate's that is told exactly, as late as answers are, and uploads as much.
 
-    As much of the bound's, each in its own world; the one with the most where none has as much.
+    Uploads and RTTs are in those of the bound, here and in the model, which has no TCP. The gate
+    that uploads most stands for all where none uploads as much.
     """
     told, late = [], []
     for trace in g.uplinks(LAW):
         ms = [round(g.config[name]) for name in ("base_rtt_ms", "grant_ms")]
         outcome = lategates.outcomes(trace, *ms, round(g.config["duration_s"] * 1000))
-        told.append(outcome[0].crossed)
+        told.append(outcome[0])
         late.append(outcome[1])
-    part = np.sum([each.crossed for each in late], axis=0) / np.sum(told)
-    best = np.mean([each.p95_ms for each in late], axis=0)
+    crossed, known = (np.sum([each.crossed for each in of], axis=0) for of in (late, told))
+    p95_ms, bound_ms = (np.mean([each.p95_ms for each in of], axis=0) for of in (late, told))
+    part, delay = crossed / known, p95_ms / bound_ms
     enough = part >= min(g.ratio(upload, BOUND), part.max())
-    return g.mean(LAW, p95) / float(best[enough].min())
+    return g.ratio(p95, BOUND) / float(delay[enough].min())
 
 
 def fetch_of_alone(g: Group) -> float:
