@@ -211,7 +211,8 @@ def _patched(release: str, patch_ids: Sequence[str]) -> str:
 
 
 def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
-    groups = targets.groups(found, table.player)
+    uplinks = [spec.up.trace for spec in case.specs if spec.up and spec.up.trace]
+    groups = targets.groups(found, table.player, uplinks)
     kept = ("series", "drwa")
     made = [result["provenance"] for result in found]
     kernels = {_patched(p["kernel_release"], p["patch_ids"]) for p in made if p["patch_ids"]}

@@ -154,9 +154,9 @@ def _traces(
         if not paths:
             place = f"{recorded} has no {pattern}" if recorded else "no folder of traces is given"
             skipped.append(f"recorded links: {place} (--traces or DRWA_TRACES)")
-        place = cache_dir() / "traces"
+        folder = cache_dir() / "traces"
         count = int(which or 1) if kind == "recorded" else 1
-        found += [each for path in paths for each in windows.of(path, count, place)]
+        found += [each for path in paths for each in windows.of(path, count, folder)]
     return found
 
 

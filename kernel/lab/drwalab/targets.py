@@ -7,7 +7,7 @@ it is about the links together, of which it takes the geometric mean.
 """
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 
 from drwalab import compare, schemes, spec, units, windows
 from drwalab.results import Result, goodput_between, jain, of_idle, rtt_between
+from drwalab.traces import Trace
 
 LAW = "drwa"
 # The law where it governs a hotspot's clients, too
@@ -65,9 +66,15 @@ def player(result: Result) -> str:
 class Group:
     """The runs over one link, by player; several for each when several seeds were run."""
 
-    def __init__(self, runs: dict[str, list[Result]], case: dict[str, "Group"]) -> None:
+    def __init__(
+        self,
+        runs: dict[str, list[Result]],
+        case: dict[str, "Group"],
+        uplinks: Mapping[str, Trace],
+    ) -> None:
         self._runs = runs
         self._case = case
+        self._uplinks = uplinks
         self.any = next(iter(runs.values()))[0]
 
     def has(self, who: str) -> bool:
@@ -84,6 +91,15 @@ class Group:
 
     def mean(self, who: str, of: Callable[[Result], float]) -> float:
         return float(np.mean([of(result) for result in self.runs(who)]))
+
+    def uplinks(self, who: str) -> list[Trace]:
+        """What a player's runs went up."""
+        known = [
+            self._uplinks.get(r["provenance"].get("uplink_trace_sha256")) for r in self.runs(who)
+        ]
+        if not all(known):
+            raise Missing("uplink")
+        return [trace for trace in known if trace]
 
     def ratio(self, of: Callable[[Result], float], to: str = STOCK, who: str = LAW) -> float:
         """The law's part of what another one has."""
@@ -110,24 +126,28 @@ class Group:
 
 def _key(config: dict[str, Any]) -> str:
     """A link and its load, from any instant, whatever becomes of λ, which stock has not."""
-    known = {name: config.get(name) for name in compare.LINK_KEYS}
+    known: dict[str, Any] = {name: config.get(name) for name in compare.LINK_KEYS}
     known["events"] = [event for event in config["events"] if "lambda=" not in event]
     for name in ("trace", "uplink_trace"):
-        if known[name]:
-            known[name] = windows.whole(known[name])
+        known[name] = known[name] and windows.whole(known[name])
     return str(known)
 
 
-def groups(results: Sequence[Result], who: Callable[[Result], str] = player) -> list[Group]:
+def groups(
+    results: Sequence[Result],
+    who: Callable[[Result], str] = player,
+    uplinks: Iterable[Trace] = (),
+) -> list[Group]:
     """Results by link, whatever the seed, and from whatever instant a trace begins."""
     found: dict[str, dict[str, list[Result]]] = {}
     for result in results:
         # λ is switched on some of these links, so stock alone stands for several runs of the law.
         runs = found.setdefault(_key(result["config"]), {})
         runs.setdefault(who(result), []).append(result)
+    traces = {trace.sha256: trace for trace in uplinks}
     case: dict[str, Group] = {}
     for key, runs in found.items():
-        case[key] = Group(runs, case)
+        case[key] = Group(runs, case, traces)
     return list(case.values())
 
 

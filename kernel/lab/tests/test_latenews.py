@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from drwalab import latenews, ltelink, traces
+from drwalab import lategates, latenews, ltelink, traces
 from drwalab.cli import app
 
 GRANT_MS = 8
@@ -47,9 +47,23 @@ def test_no_gate_has_what_has_not_come() -> None:
     """News of a link that opens at 20 s come a round trip later, and nothing before."""
     packets = np.ones(DURATION_MS, dtype=np.int64)
     packets[10_000:20_000] = 0
-    crossed = latenews.late(packets, 100, GRANT_MS).crossed
+    crossed = lategates.late(packets, 100, GRANT_MS).crossed
     assert (crossed <= packets.sum()).all()
     assert (crossed > 0.9 * packets.sum()).all()
+
+
+def test_who_reads_the_modem_misses_nothing() -> None:
+    """It refills the modem within a burst, so that one grant is enough."""
+    packets = np.zeros(DURATION_MS, dtype=np.int64)
+    packets[::100] = 80
+    assert lategates.bound(packets, 50, GRANT_MS).crossed == packets[GRANT_MS:].sum()
+
+
+def test_a_modem_that_ran_empty_asks_again() -> None:
+    """Three times until the first news of enough packets; what is in it needs no other grant."""
+    packets = np.ones(14_000, dtype=np.int64)
+    soon, later = (lategates.late(packets, 50, grant_ms).crossed for grant_ms in (1, GRANT_MS))
+    assert (soon - later == 3 * (GRANT_MS - 1)).all()
 
 
 def test_nowhere_to_record(tmp_path: Path) -> None:

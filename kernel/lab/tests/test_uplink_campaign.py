@@ -4,14 +4,17 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import Lab
-from drwalab import campaign, cases, pool, targets, uplink_targets, windows
+from drwalab import campaign, cases, lategates, pool, targets, traces, uplink_targets, windows
 from drwalab.kernels import Kernel
+from drwalab.lategates import Outcome
 from drwalab.spec import RunSpec
 from drwalab.targets import Group, Target
 from drwalab.uplink_targets import TARGETS
@@ -36,12 +39,18 @@ WANTED = {
     # That of 24 ms is 2 ms further off than the 15 ms that are allowed.
     "p95 RTT beyond qcut-d's, ms; or qcut-d's, told as late": 8.0,
     "p95 RTT of pfifo's": 0.08,
+    # On a steady link all gates have all: the base RTT and the least target of 5 ms. The bound's
+    # is 20 ms, here and in the model.
+    "p95 RTT of the best late gate's with that upload": 80 / 55,
     "median fetch of that without an upload": 1.2,
     "median fetch of that without an upload, beside a lie": 1.2,
     "median fetch of qcut-d's": 360 / 340,
+    "median fetch of that without an upload; or 1.05 of qcut-d's": 1.2,
     "download of that without an upload": 0.9,
     "p95 RTT of that without an upload": 80 / 60,
+    "p95 RTT of that without an upload; or qcut-d's": 80 / 60,
     # pfifo's has 0.9 of its rate once a tenth of a second is silent.
+    "seconds that it opens later than pfifo": 2.1,
     "seconds that it opens later than pfifo, without marks": 2.1,
     "upload of fq_codel's, steady": 4.6 / 4.9,
     "upload of fq_codel's, variable": 4.6 / 4.9,
@@ -87,11 +96,21 @@ def made(scheme: str, numbers: Sequence[float | None], **config: Any) -> Result:
     return r
 
 
-def link(**config: Any) -> Group:
+def link(*uplinks: traces.Trace, **config: Any) -> Group:
     """The group with an upload; the case has the same link without one."""
     runs = [made(who, numbers, **config) for who, numbers in PLAYERS.items()]
-    first, _ = targets.groups([*runs, made("pfifo", ALONE, **config)], uplink_targets.player)
+    for each, uplink in product(runs, uplinks):
+        each["provenance"]["uplink_trace_sha256"] = uplink.sha256
+    alone = made("pfifo", ALONE, **config)
+    first, _ = targets.groups([*runs, alone], uplink_targets.player, uplinks)
     return first
+
+
+def steady_uplink(folder: Path) -> traces.Trace:
+    """12 Mb/s: a packet each ms."""
+    path = folder / "steady.up"
+    path.write_text("1\n")
+    return traces.load(path)
 
 
 def test_players() -> None:
@@ -103,9 +122,10 @@ def test_players() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.row}: {t.what}")
-def test_each_target_measures_what_it_says(target: Target) -> None:
+def test_each_target_measures_what_it_says(target: Target, tmp_path: Path) -> None:
     varies = {"uplink_rate_bps": None} if target.what.endswith("variable") else {}
-    assert target.measure(link(**varies)) == pytest.approx(WANTED[target.what])
+    group = link(steady_uplink(tmp_path), **varies)
+    assert target.measure(group) == pytest.approx(WANTED[target.what])
 
 
 def test_steady_and_variable_uplinks_have_their_own_targets() -> None:
@@ -170,6 +190,69 @@ def test_what_is_told_late_is_no_worse_than_the_bound_that_is_told_so() -> None:
         (group,) = targets.groups(list(runs.values()), uplink_targets.player)
         assert target.measure(group) == pytest.approx(value)
         assert target.met(value) is met
+
+
+@pytest.mark.parametrize(
+    ("law", "bound", "fetch", "delay"),
+    [
+        ((90.0, 360.0), (70.0, 340.0), (1.2, True), (1.5, True)),
+        ((91.0, 361.0), (70.0, 355.0), (361 / 300, False), (91 / 60, False)),
+        # The bound itself has more than is allowed.
+        ((120.0, 420.0), (120.0, 400.0), (1.2, True), (1.5, True)),
+        ((121.0, 421.0), (120.0, 400.0), (1.2 * 421 / 420, False), (1.5 * 121 / 120, False)),
+    ],
+)
+def test_no_more_is_asked_than_the_bound_has(
+    law: tuple[float, float],
+    bound: tuple[float, float],
+    fetch: tuple[float, bool],
+    delay: tuple[float, bool],
+) -> None:
+    runs = [
+        made(who, (4.8, p95_ms, fetch_ms, 18.0))
+        for who, (p95_ms, fetch_ms) in (("drwa", law), ("qcut-d", bound))
+    ]
+    group, _ = targets.groups([*runs, made("pfifo", ALONE)], uplink_targets.player)
+    for what, (value, met) in (("or 1.05 of qcut-d's", fetch), ("; or qcut-d's", delay)):
+        (target,) = (t for t in TARGETS if t.what.endswith(what))
+        assert target.measure(group) == pytest.approx(value)
+        assert target.met(round(value, 4)) is met
+
+
+@pytest.mark.parametrize(
+    ("upload", "best_ms"),
+    [(4.0, 65.0), (4.3, 75.0), (4.8, 105.0)],
+    ids=["anybody's", "0.90 of the bound's", "more than anybody's"],
+)
+def test_late_gates_that_upload_as_much(
+    upload: float, best_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them for all windows of a trace."""
+    recorded = tmp_path / "road.up"
+    recorded.write_text("1\n2\n4\n")
+    uplinks = windows.of(recorded, 2, tmp_path)
+    seen = []
+
+    def outcomes(trace: traces.Trace, *numbers: int) -> tuple[Outcome, Outcome]:
+        seen.append((trace.path.name, *numbers))
+        more = 10.0 * (trace.path != recorded)
+        return (
+            Outcome(np.array([100]), np.array([50.0])),
+            Outcome(np.array([86, 91, 96]) - 1, np.array([60.0, 70.0, 100.0]) + more),
+        )
+
+    monkeypatch.setattr(lategates, "outcomes", outcomes)
+    runs = []
+    for path in uplinks:
+        for who, numbers in (PLAYERS | {"drwa": (upload, *PLAYERS["drwa"][1:])}).items():
+            runs.append(made(who, numbers, uplink_rate_bps=None, uplink_trace=path.name))
+            runs[-1]["provenance"]["uplink_trace_sha256"] = traces.load(path).sha256
+    (group,) = targets.groups(runs, uplink_targets.player, map(traces.load, uplinks))
+    assert uplink_targets.p95_of_best_late(group) == pytest.approx((80 / 70) / (best_ms / 50))
+    assert seen == [("road.up", 50, 8, 60_000), ("road-from-2ms.up", 50, 8, 60_000)]
+    (unknown,) = targets.groups(runs, uplink_targets.player)
+    with pytest.raises(targets.Missing):
+        uplink_targets.p95_of_best_late(unknown)
 
 
 def test_windows_of_a_trace_are_one_link() -> None:
