@@ -619,8 +619,8 @@ def campaign(
             metavar="FILE",
             help="The same as a document. Default, unless --row is given: "
             "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --uplink "
-            "uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is another "
-            "one than 6.12.",
+            "uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is "
+            "another one than 6.12.",
         ),
     ] = None,
 ) -> None:
