@@ -146,8 +146,8 @@ def test_on_is_not(lab: Lab, tmp_path: Path) -> None:
 
 UDP = {
     "alone": "--flows 0 --neighbour quic --neighbour call",
-    "beside downloads": "--flows 2 --neighbour quic:2s --neighbour game",
-    "IPv6, of a client": "--flows 1 --client all --neighbour quic:2s --neighbour call --ipv6",
+    "beside a client's download": "--flows 2 --client half --neighbour quic:2s --neighbour game "
+    "--ipv6",
 }
 
 
