@@ -171,6 +171,15 @@ def without_aqm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def headers(folder: Path) -> list[tuple[str, str, Packet]]:
+    """Without what UDP carries: a call has what its buffer had, which the programs move."""
+
+    def bare(packet: Packet) -> Packet:
+        return tuple(each for each in packet if not isinstance(each, bytes))
+
+    return [(host, at, bare(packet)) for host, at, packet in read(folder)]
+
+
 @pytest.mark.parametrize("load", list(UDP))
 def test_aqm_off_is_absent(
     lab: Lab, tmp_path: Path, load: str, without_aqm: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +195,7 @@ def test_aqm_off_is_absent(
     if load == "alone":
         words = words.replace("drwa-tc", "stock")
         assert lab(words, str(tmp_path / "stock")).code == 0
-        assert_same(tmp_path / "off", tmp_path / "stock")
+        assert_alike(headers(tmp_path / "off"), headers(tmp_path / "stock"))
         words = words.replace("stock", "drwa-aqm")
         assert lab(words, str(tmp_path / "on")).code == 0
         assert read(tmp_path / "off") != read(tmp_path / "on")
