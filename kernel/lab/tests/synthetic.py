@@ -157,6 +157,7 @@ def run(
             "kernel_key": "0123456789ab",
             "patch_ids": ["a" * 40, "b" * 40],
             "trace_sha256": "c" * 64,
+            "stacks": [],
             "seed": seed,
             "lab_version": "1",
             "command": f"lab run --kernel 6.12 --scheme {scheme} --trace out/lte.down "

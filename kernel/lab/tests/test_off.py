@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""λ = 0 means absent: a patched kernel sends what an unpatched one sends, at the same instants."""
+"""λ = 0 means absent: a patched kernel sends what an unpatched one sends, at the same instants.
 
+So it is of what the programs do with UDP, unless that is asked for.
+"""
+
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +14,8 @@ import dpkt
 import pytest
 
 from conftest import LINES, Lab, needs_kernels
-from drwalab import spec
+from drwalab import kernels, spec
+from drwalab.sources import KERNEL_DIR
 
 pytestmark = pytest.mark.guest
 
@@ -75,7 +81,8 @@ class Wire:
         if isinstance(ip.data, dpkt.tcp.TCP):
             return (ends, *self.tcp(ip.data, length))
         if isinstance(ip.data, dpkt.udp.UDP):
-            return (ends, self.port(ip.data.sport), self.port(ip.data.dport), length)
+            ports = (self.port(ip.data.sport), self.port(ip.data.dport))
+            return (ends, *ports, length, bytes(ip.data.data))
         return (ends, type(ip.data).__name__, length)
 
 
@@ -138,3 +145,60 @@ def test_on_is_not(lab: Lab, tmp_path: Path) -> None:
     for scheme in ("stock", "drwa"):
         assert lab(f"run --scheme {scheme} {LINK} --pcap", str(tmp_path / scheme)).code == 0
     assert read(tmp_path / "stock") != read(tmp_path / "drwa")
+
+
+UDP = {
+    "alone": "--flows 0 --neighbour quic --neighbour call",
+    "beside a client's download": "--flows 2 --client half --neighbour quic:2s --neighbour game "
+    "--ipv6",
+}
+
+
+@pytest.fixture(scope="module")
+def without_aqm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of sources in which no interface has AQM, so that the compiler leaves it out."""
+    kernel = tmp_path_factory.mktemp("without")
+    shutil.copytree(KERNEL_DIR / "bpf", kernel / "bpf")
+    for name in ("src", "tests"):
+        (kernel / name).symlink_to(KERNEL_DIR / name)
+    source = kernel / "bpf" / "drwa.bpf.c"
+    text = source.read_text()
+    for field in ("p.dev->aqm", "dev->aqm"):
+        assert field in text
+        text = text.replace(field, "0")
+    source.write_text(text)
+    made = kernel / "made"
+    subprocess.run(["make", "-C", kernel / "bpf", f"OUT={made}"], check=True, capture_output=True)
+    whole = (kernels.bpf() / "drwa.bpf.o").stat().st_size
+    assert (made / "drwa.bpf.o").stat().st_size < 0.9 * whole
+    return made
+
+
+def headers(folder: Path) -> list[tuple[str, str, Packet]]:
+    """Without what UDP carries: a call has what its buffer had, which the programs move."""
+
+    def bare(packet: Packet) -> Packet:
+        return tuple(each for each in packet if not isinstance(each, bytes))
+
+    return [(host, at, bare(packet)) for host, at, packet in read(folder)]
+
+
+@pytest.mark.parametrize("load", list(UDP))
+def test_aqm_off_is_absent(
+    lab: Lab, tmp_path: Path, load: str, without_aqm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With UDP on its own, packets are stock's, too."""
+    needs_kernels([spec.parse("drwa-tc", {"rate": "1mbit"})])
+    words = f"run --scheme drwa-tc {LINK} {UDP[load]} --pcap"
+    assert lab(words, str(tmp_path / "off")).code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "bpf", lambda: without_aqm)
+        assert lab(words, str(tmp_path / "without")).code == 0
+    assert_same(tmp_path / "off", tmp_path / "without")
+    if load == "alone":
+        words = words.replace("drwa-tc", "stock")
+        assert lab(words, str(tmp_path / "stock")).code == 0
+        assert_alike(headers(tmp_path / "off"), headers(tmp_path / "stock"))
+        words = words.replace("stock", "drwa-aqm")
+        assert lab(words, str(tmp_path / "on")).code == 0
+        assert read(tmp_path / "off") != read(tmp_path / "on")

@@ -70,6 +70,7 @@ def made(scheme: str, **config: Any) -> Result:
     r |= {"scheme": scheme, "name": scheme, "limits": schemes.DEFAULT_LIMITS.get(scheme)}
     r["config"] |= config
     r["rtt_ms"] |= {"p95": p95, "idle": {"p95": IDLE_MS}}
+    r["provenance"] |= {"patch_ids": [], "stacks": ["ngtcp2 0.12"]}
     flows, kinds = config["flows"], quic_targets.kinds(config)
     r["flows"] = r["flows"][:flows]
     r["fair_share"] = share if flows else None
@@ -215,7 +216,8 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "| 1 | CUBIC alone, variable links: goodput of stock's | ≥ 0.95 | 0.640 |" in text
     assert "| 11 | off, packets equal to the byte" in text
     assert text.count("## quic-stacks\n") == text.count("## quic-loads\n") == 1
-    assert "`kernel/lab/lab campaign --quic`" in text
+    end = "Kernel: 6.12.48-drwa; no patches. Stacks: ngtcp2 0.12. Repeat it with `kernel/lab/lab "
+    assert f"{end}campaign --quic`; " in text
     assert len(seen) == len(set(seen))
     assert {(s.scheme.bpf, s.flavour) for s in seen} == {(True, "bpf"), (False, "base")}
     for words, message in (
