@@ -111,11 +111,11 @@ _COMPILE_JAVA = ["frameworks/run-tests", "15", "-DskipTests"]
 _KERNEL = ("6.12", "drwa")
 
 
-def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
+def _java(tests: str, kernel: tuple[str, str] | None = None, compiler: str = "compile") -> Suite:
     """Tests on Android 15's framework, which are compiled once; a mutant costs its own class."""
     maven = ["mvn", "--quiet", "--batch-mode", "--offline", "--file=frameworks", "-Pandroid-15"]
     return Suite(
-        [*maven, f"-Dtest={tests}", "compile", "surefire:test"],
+        [*maven, f"-Dtest={tests}", compiler, "surefire:test"],
         prepare=_COMPILE_JAVA,
         kernel=kernel,
         reports="out/frameworks/android-35/surefire-reports/TEST-*.xml",
@@ -123,7 +123,8 @@ def _java(tests: str, kernel: tuple[str, str] | None = None) -> Suite:
 
 
 def _host_side(test: str) -> Suite:
-    return _java(f"com.android.drwa.hostside.{test}", _KERNEL)
+    # Mutants are among the tests, too
+    return _java(f"com.android.drwa.hostside.{test}", _KERNEL, "test-compile")
 
 
 def _forms(form: str) -> list[str]:
@@ -217,6 +218,7 @@ SUITES = {
     "host-side-dumpsys": _host_side("DumpsysTest"),
     "host-side-restart": _host_side("RestartTest"),
     "host-side-switch": _host_side("SwitchTest"),
+    "host-side-uplink": _host_side("UplinkTest"),
     "e2e": Suite(
         _pytest("cts_tests/e2e/tests", "-k", "test_step"),
         prepare=_COMPILE_JAVA,

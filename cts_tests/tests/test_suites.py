@@ -11,6 +11,8 @@ CTS_TESTS = Path(__file__).resolve().parents[1]
 JAVA = sorted(
     path for side in ("device", "host") for path in (CTS_TESTS / side / "src").rglob("*.java")
 )
+MANIFEST = CTS_TESTS / "device" / "AndroidManifest.xml"
+ANDROID = "{http://schemas.android.com/apk/res/android}"
 CONFIGURATIONS = [CTS_TESTS / side / "AndroidTest.xml" for side in ("device", "host", "kernel")]
 
 # A test, from its annotation to the end of its method
@@ -64,3 +66,19 @@ def test_user_builds_are_left_to_the_tests(configuration: Path) -> None:
         return
     root = "target_preparer[@class='com.android.tradefed.targetprep.RootTargetPreparer']"
     assert ("throw-on-error", None, "false") in options(configuration, root)
+
+
+def test_a_device_without_telephony_is_spared() -> None:
+    """What the app declares nobody checks when it is installed; tradefed's controller does."""
+    features = [
+        (feature.get(f"{ANDROID}name"), feature.get(f"{ANDROID}required", "true"))
+        for feature in ET.parse(MANIFEST).getroot().findall("uses-feature")
+    ]
+    assert features == [("android.hardware.telephony", "true")]
+    module = "com.android.tradefed.testtype.suite.module"
+    controller = (
+        f"object[@type='module_controller'][@class='{module}.DeviceFeatureModuleController']"
+    )
+    assert options(CONFIGURATIONS[0], controller) == [
+        ("required-feature", None, name) for name, _ in features
+    ]

@@ -111,6 +111,17 @@ TEST_F(DrwaUplinkTest, EveryQueueOfAnInterfaceHasItsOwn) {
     EXPECT_TRUE(mRoute.hasDefaultTree("rmnet1"));
 }
 
+// The kernel makes no interface with more: one that tells of them is not to be believed.
+TEST_F(DrwaUplinkTest, QueuesBeyondTheHandlesHaveNone) {
+    mRoute.addInterface("rmnet2", 4096);
+    EXPECT_EQ(errorOfSetting("rmnet2", 5), 0);
+    EXPECT_THAT(mRoute.tree("rmnet2"), HasSubstr("drwa_up 7d000000 6d001000 5000us"));
+    mRoute.addInterface("rmnet3", 4097);
+    EXPECT_EQ(errorOfSetting("rmnet3", 5), E2BIG);
+    EXPECT_TRUE(mRoute.hasDefaultTree("rmnet3"));
+    EXPECT_EQ(target("rmnet3"), 0);
+}
+
 TEST_F(DrwaUplinkTest, QualcommsHasOneForAllQueuesAndItsMux) {
     mRoute.setMux("rmnet0", 1);
     mRoute.setMux("rmnet1", 254);

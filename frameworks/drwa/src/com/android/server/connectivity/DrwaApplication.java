@@ -62,6 +62,9 @@ final class DrwaApplication {
 
     private boolean mListening;
 
+    /** Whether BPF is known to be missing. */
+    private boolean mNoBpf;
+
     private int mRetryDelayMs = MIN_RETRY_DELAY_MS;
 
     /** Whether any interface is to be on, or to have its uplink held. */
@@ -185,13 +188,13 @@ final class DrwaApplication {
     /** Writes what differs. */
     void apply(@NonNull DrwaDecision decision) {
         final Set<String> governed = mGoverned;
-        lookForBpf();
+        final boolean looked = lookForBpf();
         // Only if netd tells of them, or what changes meanwhile would go unnoticed
         if (mListening) mUplink.start();
         final boolean uplinkSettled = mUplink.set(decision.uplinks);
         boolean started = mListening && mKnobs.start();
         boolean written = write(decision);
-        if (mKnobs.isMissing() && !mNoKnobs) {
+        if (mKnobs.isMissing() && !mNoKnobs && looked) {
             if (mBpfKnobs == null) {
                 mNoKnobs = true;
                 Log.i(TAG, "No BPF either, so λ stays off: " + mReasonNoBpf);
@@ -204,7 +207,7 @@ final class DrwaApplication {
             }
         }
         mWanted |= !decision.uplinks.isEmpty();
-        boolean settled = mListening && started && written && uplinkSettled;
+        boolean settled = looked && mListening && started && written && uplinkSettled;
         if (isIdle()) {
             mDescription = Collections.emptyList();
             settled = true;
@@ -219,13 +222,22 @@ final class DrwaApplication {
         mDecide.run();
     }
 
-    private void lookForBpf() {
-        if (mBpfKnobs != null || mReasonNoBpf != null) return;
+    /**
+     * @return false if it is worth another try later
+     */
+    private boolean lookForBpf() {
+        if (mBpfKnobs != null || mNoBpf) return true;
         try {
             mBpfKnobs = mDeps.makeBpfKnobs(mNetd, mLog);
+            mReasonNoBpf = null;
         } catch (UnsupportedOperationException e) {
             mReasonNoBpf = e.getMessage();
+            mNoBpf = true;
+        } catch (RemoteException | RuntimeException e) {
+            mReasonNoBpf = "netd failed, and is asked again";
+            mLog.onError("Cannot look for BPF", e);
         }
+        return mBpfKnobs != null || mNoBpf;
     }
 
     /**

@@ -27,6 +27,7 @@ import android.net.NetworkCapabilities;
 import android.os.Build;
 import android.os.Handler;
 import android.os.HandlerThread;
+import android.os.RemoteException;
 import android.util.ArrayMap;
 import android.util.ArraySet;
 import android.util.Log;
@@ -124,10 +125,11 @@ public class DrwaController {
          * that netd has.
          *
          * @throws UnsupportedOperationException with the reason, if they cannot be had
+         * @throws RemoteException or what else netd fails with, if it is worth another try later
          */
         @NonNull
         DrwaKnobs makeBpfKnobs(@NonNull INetd netd, @NonNull DrwaWriteLog log)
-                throws UnsupportedOperationException {
+                throws UnsupportedOperationException, RemoteException {
             return new DrwaNetdKnobs(netd, this::getInterfaceNames, log);
         }
 

@@ -19,7 +19,9 @@
 package com.android.server.connectivity;
 
 import static android.system.OsConstants.ENODEV;
+import static android.system.OsConstants.ENOENT;
 import static android.system.OsConstants.ENOSPC;
+import static android.system.OsConstants.EPROTO;
 
 import android.annotation.NonNull;
 import android.net.INetd;
@@ -70,18 +72,21 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
     /**
      * @param interfaces lists those that exist
      * @throws UnsupportedOperationException with the reason, if netd has no programs
+     * @throws RemoteException or what else netd fails with, if that is not known
      */
     DrwaNetdKnobs(
             @NonNull INetd netd,
             @NonNull Supplier<List<String>> interfaces,
             @NonNull DrwaWriteLog log)
-            throws UnsupportedOperationException {
+            throws UnsupportedOperationException, RemoteException {
         mNetd = netd;
         mInterfaces = interfaces;
         mLog = log;
         try {
             get(LOOPBACK);
         } catch (RemoteException | RuntimeException e) {
+            final int error = errnoOf(e);
+            if (error != ENOENT && error != EPROTO) throw e;
             throw new UnsupportedOperationException("netd has none: " + e.getMessage(), e);
         }
     }
@@ -106,7 +111,10 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
         return true;
     }
 
-    /** netd takes its qdisc away when it leaves a network, and the programs go with that. */
+    /**
+     * The qdisc is taken away when the interface leaves a network, by netd or from Android 17 on by
+     * ConnectivityService, and the programs go with that.
+     */
     @Override
     public void onNetworkOf(String iface) {
         if (mValues.containsKey(iface)) mValues.put(iface, UNKNOWN);
@@ -157,11 +165,13 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
         }
     }
 
+    /** 0 unless netd has answered. */
+    private static int errnoOf(Exception e) {
+        return e instanceof ServiceSpecificException ? ((ServiceSpecificException) e).errorCode : 0;
+    }
+
     private Result onError(String what, String iface, Exception e) {
-        final int error =
-                e instanceof ServiceSpecificException
-                        ? ((ServiceSpecificException) e).errorCode
-                        : 0;
+        final int error = errnoOf(e);
         if (error == ENODEV) {
             mProblems.remove(iface);
             mValues.remove(iface);

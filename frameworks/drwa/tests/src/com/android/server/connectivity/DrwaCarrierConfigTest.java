@@ -186,6 +186,17 @@ public class DrwaCarrierConfigTest {
     }
 
     @Test
+    public void telephonyThatRefusesTheHostLeavesItOff() {
+        mTelephony.refuses = true;
+        mTelephony.setConfig(SUB, true, 150);
+        mConfig.start();
+        assertOneLineAbout("Changes of carrier configurations will not be heard of");
+        ShadowLog.clear();
+        assertEquals("off: carrier configuration unavailable", get());
+        assertOneLineAbout("Cannot read the carrier configuration of subscription 1");
+    }
+
+    @Test
     public void announcedChangeIsReadAgain() {
         assertEquals("λ=1.50: carrier 1989", readLambda(150));
         assertEquals(1, mChanges);

@@ -13,7 +13,7 @@ import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
 import android.os.Looper;
-import android.provider.Settings;
+import android.os.RemoteException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.ArrayList;
@@ -59,7 +59,7 @@ public abstract class DrwaControllerTestCase {
         List<String> mGone = List.of();
 
         @Override
-        DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log) {
+        DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log) throws RemoteException {
             if (mNetd.hasPrograms()) return super.makeBpfKnobs(netd, log);
             if (!mNetd.hasBpf()) throw new UnsupportedOperationException("a reason");
             return new DrwaBpfKnobs(mBpf, log);
@@ -153,10 +153,7 @@ public abstract class DrwaControllerTestCase {
      * @param bytesPerSecond -1 for none
      */
     protected static void putRateLimit(long bytesPerSecond) {
-        Settings.Global.putLong(
-                RuntimeEnvironment.getApplication().getContentResolver(),
-                DrwaRateLimit.SETTING,
-                bytesPerSecond);
+        TestSwitches.putRateLimit(RuntimeEnvironment.getApplication(), bytesPerSecond);
         idle();
     }
 

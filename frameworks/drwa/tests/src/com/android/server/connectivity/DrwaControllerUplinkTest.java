@@ -277,6 +277,18 @@ public class DrwaControllerUplinkTest extends DrwaControllerTestCase {
         assertUplinks(UPLINK2_MS, RMNET);
     }
 
+    /** Until netd tells of interfaces, one may come with a target that nobody hears of. */
+    @Test
+    public void uplinkThatComesBeforeTheListenerIsFound() {
+        mNetd.faultOfListening = FakeNetd.Fault.SECURITY;
+        start();
+        mNetd.setUplink(WLAN, UPLINK_MS);
+        mNetd.faultOfListening = FakeNetd.Fault.NONE;
+        idleFor(DrwaApplication.MIN_RETRY_DELAY_MS);
+        assertEquals(1, mNetd.countListeners());
+        assertUplinks(0);
+    }
+
     @Test
     public void netdWithoutUplinkIsLeftAlone() {
         mNetd.removeUplinkFromNetd();

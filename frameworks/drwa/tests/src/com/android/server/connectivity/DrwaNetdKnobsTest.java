@@ -120,6 +120,24 @@ public class DrwaNetdKnobsTest extends DrwaControllerTestCase {
         assertGoverned(RMNET);
     }
 
+    /** As where init has just restarted it. */
+    @Test
+    public void netdThatIsGoneIsAskedAgain() {
+        for (FakeNetd.Fault fault :
+                List.of(FakeNetd.Fault.DEAD, FakeNetd.Fault.IO_ERROR, FakeNetd.Fault.SECURITY)) {
+            makeController();
+            mNetd.fault = fault;
+            start();
+            connect(CELL, cellular(SUB), link(RMNET));
+            assertDumped("No BPF: netd failed, and is asked again");
+            mNetd.fault = FakeNetd.Fault.NONE;
+            idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
+            assertEquals(Map.of(RMNET, ON), mNetd.getPrograms());
+            assertGoverned(RMNET);
+            assertFalse(dump(), dump().contains("No BPF"));
+        }
+    }
+
     /** Files win, and what an earlier system server had no choice but to set goes. */
     @Test
     public void filesOfTheKernelWin() throws Exception {

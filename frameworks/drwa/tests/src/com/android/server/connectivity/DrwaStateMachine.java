@@ -2,6 +2,7 @@
 
 package com.android.server.connectivity;
 
+import static android.net.NetworkCapabilities.NET_CAPABILITY_DUN;
 import static android.net.NetworkCapabilities.NET_CAPABILITY_MMS;
 import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
 import static android.net.NetworkCapabilities.TRANSPORT_ETHERNET;
@@ -22,6 +23,8 @@ import android.net.LinkProperties;
 import android.net.NetworkCapabilities;
 import android.os.Handler;
 import android.os.Looper;
+import android.os.RemoteException;
+import android.system.ErrnoException;
 import android.telephony.SubscriptionManager;
 import android.util.ArrayMap;
 import android.util.SparseArray;
@@ -66,8 +69,17 @@ public class DrwaStateMachine {
     /** What devices are called that lose their names to others. */
     private static final String[] STRAYS = {"stray0", "stray1"};
 
+    private static final int NO_RATE_LIMIT = -1;
+
+    /** More than the policy takes for none. */
+    private static final long PAST_BYTES = 3 * DrwaBpfKnobs.PAST_BYTES;
+
+    private static final int PACKETS = 100;
+
     private enum Kind {
         CELLULAR(true, "rmnet_data0", "rmnet_data1", "rmnet_data2"),
+        /** What a hotspot's clients have the internet by, and the phone itself does not. */
+        DUN(true, "rmnet_data1", "rmnet_data2"),
         MMS(true, "rmnet_data0", "rmnet_data3"),
         WIFI(true, "wlan0"),
         ETHERNET(true, "eth0"),
@@ -87,6 +99,15 @@ public class DrwaStateMachine {
         boolean runsOverOthers() {
             return this == VPN || this == VCN;
         }
+
+        boolean isCarriers() {
+            return this == CELLULAR || this == DUN;
+        }
+
+        /** Whether ConnectivityService applies a developer's limit of the rate to it. */
+        boolean isLimited() {
+            return this != DUN && this != MMS;
+        }
     }
 
     private enum Action {
@@ -99,7 +120,9 @@ public class DrwaStateMachine {
         CLAT_DOWN,
         RUN_OVER,
         REPEAT,
+        DUN,
         CONFIG,
+        TETHER,
         SIM_REMOVED,
         PHONE_PROCESS_STALLS,
         SWITCH,
@@ -113,6 +136,12 @@ public class DrwaStateMachine {
         NETD_FAILS_FOR_AN_UPLINK,
         VENDOR_SETS_A_QDISC,
         VENDOR_TAKES_IT_AWAY,
+        RATE_LIMIT_COMES,
+        RATE_LIMIT_GOES,
+        POLICE_COMES,
+        POLICE_GOES,
+        TRAFFIC,
+        OFFLOAD,
         RESTART
     }
 
@@ -120,10 +149,28 @@ public class DrwaStateMachine {
         WITH_QUEUES,
         WITHOUT_QUEUES_AND_UPLINK,
         WITHOUT_LAMBDA,
-        BPF
+        BPF,
+        NETD_PROGRAMS
     }
 
     private record Step(Action action, int network, int choice, int detail) {}
+
+    /** What an interface is to have, as far as its networks say. */
+    private record Wanted(int lambda, boolean clients) {
+        static final Wanted OFF = new Wanted(0, true);
+
+        /**
+         * Of networks below another all have to want it, and the first of the least has the say.
+         */
+        Wanted below(Wanted later) {
+            return later.lambda < lambda ? later : this;
+        }
+
+        /** Of networks beside each other on an interface, any. */
+        Wanted beside(Wanted later) {
+            return lambda == 0 || later.lambda != 0 && later.lambda < lambda ? later : this;
+        }
+    }
 
     /** What is known of a live network. */
     private static class Live {
@@ -151,6 +198,8 @@ public class DrwaStateMachine {
             switch (mKind) {
                 case CELLULAR:
                     return cellular(mSubId);
+                case DUN:
+                    return cellularFor(NET_CAPABILITY_DUN, mSubId);
                 case MMS:
                     return cellularFor(NET_CAPABILITY_MMS, mSubId);
                 case WIFI:
@@ -170,6 +219,9 @@ public class DrwaStateMachine {
         /** 0 for a carrier that wants none. */
         int mLambda;
 
+        /** Whether a hotspot's clients are to be governed, too. */
+        boolean mClients = true;
+
         /** 0 for a carrier that wants its uplink left alone. */
         int mUplinkMs;
 
@@ -179,8 +231,8 @@ public class DrwaStateMachine {
         /** Whether the policy has decided on a live network of its. */
         boolean mUsed;
 
-        /** λ as telephony has told it, or 0 if it did not answer yet. */
-        int mAnswer;
+        /** λ and clients as telephony has told them, or off if it did not answer yet. */
+        Wanted mAnswer = Wanted.OFF;
 
         /** The uplink's target as telephony has told it, or 0. */
         int mUplinkAnswer;
@@ -194,7 +246,15 @@ public class DrwaStateMachine {
     private static class Phone {
         final Application mContext = RuntimeEnvironment.getApplication();
         final FakeNetd mNetd = new FakeNetd();
-        final FakeBpf mBpf = new FakeBpf(mNetd);
+
+        final FakeBpf mBpf =
+                new FakeBpf(mNetd) {
+                    @Override
+                    List<String> readInterfaceCounters() {
+                        return makeInterfaceCounters();
+                    }
+                };
+
         final FakeTelephony mTelephony = new FakeTelephony(mContext);
         final Map<Integer, Live> mLive = new TreeMap<>();
         final List<Subscription> mSubscriptions = new ArrayList<>();
@@ -206,6 +266,24 @@ public class DrwaStateMachine {
 
         boolean mOffBySetting;
         boolean mOffByFlag;
+
+        /** The developers' limit of the rate, in the setting's unit. */
+        int mRateLimit = NO_RATE_LIMIT;
+
+        /** Whether that has just changed. */
+        boolean mRateLimitChanges;
+
+        /** Whether the priority of the programs may have been left, which nobody tells. */
+        boolean mPriorityMayBeFree;
+
+        /** By index, the packets that have come in all, and their bytes. */
+        final Map<Integer, long[]> mCame = new TreeMap<>();
+
+        /** By index, the bytes that no program has seen since it governs; null if nobody knows. */
+        final Map<Integer, Long> mPast = new TreeMap<>();
+
+        /** Whether a network has just come or gone. */
+        boolean mNetworksChange;
 
         /** Steps that netd still fails. */
         int mFailures;
@@ -223,6 +301,10 @@ public class DrwaStateMachine {
             if (!mHasUplink) mNetd.removeUplinkFromNetd();
             if (kernel == Kernel.WITHOUT_LAMBDA) mNetd.removeDrwaFromKernel();
             if (kernel == Kernel.BPF) mNetd.replaceKnobsByBpf();
+            if (kernel == Kernel.NETD_PROGRAMS) {
+                mNetd.removeDrwaFromKernel();
+                mNetd.addPrograms();
+            }
             // jqwik shrinks on a thread of its own
             if (Looper.myLooper() == null) Looper.prepare();
             mLooper = shadowOf(Looper.myLooper());
@@ -251,18 +333,71 @@ public class DrwaStateMachine {
                     lambda != 0,
                     lambda == 0 ? 125 : lambda,
                     uplinkMs,
-                    !leavesClientsAlone(lambda));
+                    subscription.mClients);
             mTelephony.announceConfig(subId);
-        }
-
-        /** By λ, so that it is plain whose say it is where networks share an interface. */
-        static boolean leavesClientsAlone(int lambda) {
-            return lambda == 150 || lambda == 1000;
         }
 
         void putSwitches() {
             TestSwitches.putSetting(mContext, mOffBySetting ? "0" : null);
             TestSwitches.putFlag(mContext, mOffByFlag ? "-1" : "0");
+            TestSwitches.putRateLimit(mContext, mRateLimit);
+        }
+
+        /** Whether programs govern, wherever they are. */
+        boolean hasPrograms() {
+            return mNetd.hasBpf() || mNetd.hasPrograms();
+        }
+
+        /**
+         * ConnectivityService puts a limit where the one before was. The policy's host may be told
+         * first, or may hear of it later than ConnectivityService has.
+         */
+        void setRateLimit(int limit, boolean policyIsFirst) {
+            final int former = mRateLimit;
+            mRateLimit = limit;
+            mRateLimitChanges = true;
+            if (mNetd.hasBpf()) mController.onIngressRateLimitChanged();
+            TestSwitches.putRateLimit(mContext, limit);
+            if (policyIsFirst) mLooper.idle();
+            for (Live live : mLive.values()) {
+                if (!live.mKind.isLimited() || !mNetd.hasInterface(live.mInterface)) continue;
+                if (former != NO_RATE_LIMIT) removePriority(live.mInterface);
+                if (limit != NO_RATE_LIMIT) mNetd.addPolice(live.mInterface);
+            }
+        }
+
+        private void removePriority(String iface) {
+            try {
+                mNetd.deleteFilter(iface, true);
+            } catch (ErrnoException e) {
+                // ConnectivityService logs it
+            }
+        }
+
+        /** Those of /proc/net/dev. */
+        List<String> makeInterfaceCounters() {
+            final List<String> lines = new ArrayList<>();
+            for (String iface : mNetd.getKnobs().keySet()) {
+                final long[] came = mCame.getOrDefault(mNetd.getIndex(iface), new long[] {0, 0});
+                lines.add(" " + iface + ": " + came[1] + " " + came[0] + " 0");
+            }
+            return lines;
+        }
+
+        /** Packets come by an interface, of which the programs see all or none. */
+        void receive(String iface, long bytes, boolean seen) {
+            final int index = mNetd.getIndex(iface);
+            final long[] came = mCame.computeIfAbsent(index, key -> new long[] {0, 0});
+            came[0] += PACKETS;
+            came[1] += bytes + PACKETS * DrwaBpfKnobs.HEADER_BYTES;
+            if (!mNetd.hasBpf()) return;
+            final DrwaBpfKnobs.Dev dev = mNetd.getDevs().getAll().get(index);
+            if (dev == null) return;
+            if (seen && mNetd.getFilters(iface).size() == 2) {
+                mBpf.count((int) dev.slot, bytes);
+            } else {
+                mPast.computeIfPresent(index, (key, past) -> past + bytes);
+            }
         }
 
         void restart() {
@@ -273,10 +408,13 @@ public class DrwaStateMachine {
             TestSwitches.forgetObservers(mContext);
             mTelephony.forgetListeners();
             mNetd.forgetListeners();
+            // It counts anew, and nobody does between the two
+            mPast.clear();
+            mNetworksChange = true;
             for (Subscription subscription : mSubscriptions) {
                 subscription.mAnnounced = false;
                 subscription.mUsed = false;
-                subscription.mAnswer = 0;
+                subscription.mAnswer = Wanted.OFF;
                 subscription.mUplinkAnswer = 0;
             }
             mController =
@@ -291,7 +429,11 @@ public class DrwaStateMachine {
                                 }
 
                                 @Override
-                                DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log) {
+                                DrwaKnobs makeBpfKnobs(INetd netd, DrwaWriteLog log)
+                                        throws RemoteException {
+                                    if (mNetd.hasPrograms()) {
+                                        return super.makeBpfKnobs(netd, log);
+                                    }
                                     if (mNetd.hasBpf()) return new DrwaBpfKnobs(mBpf, log);
                                     throw new UnsupportedOperationException("no programs");
                                 }
@@ -331,7 +473,11 @@ public class DrwaStateMachine {
             // Until netd has told of it, the policy may write what the knob holds
             mLooper.idle();
             mLive.put(netId, live);
+            if (mRateLimit != NO_RATE_LIMIT && live.mKind.isLimited()) {
+                mNetd.addPolice(live.mInterface);
+            }
             announce(netId);
+            mNetworksChange = true;
         }
 
         void disconnect(int netId, boolean interfaceGoesFirst) {
@@ -340,23 +486,30 @@ public class DrwaStateMachine {
             if (dead != null) dead.interfaces().forEach(mNetd::removeClsact);
             mController.onNetworkDestroyed(netId);
             if (dead != null) removeUnused(dead);
+            mNetworksChange = true;
         }
 
         /** The specification: what the knob of an interface must hold. */
-        int expected(String iface) {
-            if (mOffBySetting || mOffByFlag || !mNetd.hasKnob(iface)) return 0;
+        Wanted expected(String iface) {
             if (isGovernedBelow(iface)) return expected(below(iface));
-            int least = 0;
-            for (Live live : mLive.values()) {
-                final int wanted = live.interfaces().contains(iface) ? wanted(live, 1) : 0;
-                if (wanted != 0 && (least == 0 || wanted < least)) least = wanted;
+            return hasPrograms() && mNetd.hasPolice(iface) ? Wanted.OFF : wanted(iface);
+        }
+
+        /** What an interface is to have, whether there is somebody else's filter or not. */
+        Wanted wanted(String iface) {
+            if (mOffBySetting || mOffByFlag || !mNetd.hasKnob(iface)) return Wanted.OFF;
+            if (hasPrograms() && (mRateLimit != NO_RATE_LIMIT || isGovernedBelow(iface))) {
+                return Wanted.OFF;
             }
-            return least;
+            return mLive.values().stream()
+                    .filter(live -> live.interfaces().contains(iface))
+                    .map(live -> wanted(live, 1))
+                    .reduce(Wanted.OFF, Wanted::beside);
         }
 
         /** Programs at an interface see the packets of what is stacked on it. */
         boolean isGovernedBelow(String iface) {
-            return mNetd.hasBpf() && iface.startsWith("v4-");
+            return hasPrograms() && iface.startsWith("v4-");
         }
 
         static String below(String iface) {
@@ -364,18 +517,24 @@ public class DrwaStateMachine {
         }
 
         /** What a network is to have that is the highest but {@code level - 1} of its stack. */
-        int wanted(Live live, int level) {
-            if (live.mKind == Kind.CELLULAR) return mSubscriptions.get(live.mSubId).mAnswer;
-            if (!live.mKind.runsOverOthers() || live.mBelow == null || level == 3) return 0;
+        Wanted wanted(Live live, int level) {
+            if (live.mKind.isCarriers()) return mSubscriptions.get(live.mSubId).mAnswer;
+            if (!live.mKind.runsOverOthers() || live.mBelow == null || level == 3) {
+                return Wanted.OFF;
+            }
             return live.mBelow.stream()
-                    .mapToInt(id -> mLive.containsKey(id) ? wanted(mLive.get(id), level + 1) : 0)
-                    .min()
-                    .orElse(0);
+                    .map(
+                            id ->
+                                    mLive.containsKey(id)
+                                            ? wanted(mLive.get(id), level + 1)
+                                            : Wanted.OFF)
+                    .reduce(Wanted::below)
+                    .orElse(Wanted.OFF);
         }
 
         /** The specification: what the knob of an interface's queue must hold. */
         int expectedQueue(String iface) {
-            if (!mKernelHasQueues || expected(iface) == 0) return 0;
+            if (!mKernelHasQueues || expected(iface).lambda == 0) return 0;
             if (isGovernedBelow(iface)) return expectedQueue(below(iface));
             final Set<Integer> queues = new TreeSet<>();
             mLive.forEach(
@@ -406,7 +565,7 @@ public class DrwaStateMachine {
                     mHasUplink && mNetd.hasInterface(iface) && !mNetd.hasVendorQdisc(iface);
             if (mOffBySetting || mOffByFlag || !can) return 0;
             return mLive.values().stream()
-                    .filter(live -> live.mKind == Kind.CELLULAR && live.mInterface.equals(iface))
+                    .filter(live -> live.mKind.isCarriers() && live.mInterface.equals(iface))
                     .mapToInt(live -> mSubscriptions.get(live.mSubId).mUplinkAnswer)
                     .filter(targetMs -> targetMs != 0)
                     .min()
@@ -428,15 +587,19 @@ public class DrwaStateMachine {
             if (step.action == Action.REPEAT && !recovers) {
                 assertEquals("calls", calls, mNetd.calls);
             }
-            mLooper.idleFor(
-                    recovers ? DrwaApplication.MAX_RETRY_DELAY_MS : SOON_MS, TimeUnit.MILLISECONDS);
+            mLooper.idleFor(waitMs(recovers), TimeUnit.MILLISECONDS);
+            mRateLimitChanges = false;
+            mPriorityMayBeFree = false;
             updateSubscriptions();
+            updatePast();
             if (mNetd.fault != FakeNetd.Fault.NONE) {
                 mUnsettled = true;
                 return;
             }
             final Map<String, Integer> expected = new TreeMap<>();
-            for (String iface : mNetd.getKnobs().keySet()) expected.put(iface, expected(iface));
+            for (String iface : mNetd.getKnobs().keySet()) {
+                expected.put(iface, expected(iface).lambda);
+            }
             final Map<String, Integer> found = mNetd.getKnobs();
             final Map<String, Integer> expectedQueues = new TreeMap<>();
             final Map<String, Integer> foundQueues = new TreeMap<>();
@@ -466,13 +629,11 @@ public class DrwaStateMachine {
                 map.keySet().removeAll(mNetd.faultsOfUplinks.keySet());
             }
             if (!expected.equals(found)) assertEquals(step + "\n" + dump(), expected, found);
-            if (mNetd.hasBpf()) {
-                expected.forEach(
-                        (iface, lambda) ->
-                                assertEquals(
-                                        "clients of " + iface + ", " + step + "\n" + dump(),
-                                        leavesClientsAlone(lambda),
-                                        mNetd.leavesClientsAlone(iface)));
+            if (hasPrograms()) {
+                for (String iface : expected.keySet()) {
+                    if (expected(iface).clients != mNetd.leavesClientsAlone(iface)) continue;
+                    fail("clients of " + iface + ", " + step + "\n" + dump());
+                }
             }
             if (!expectedQueues.equals(foundQueues)) {
                 assertEquals("queues, " + step + "\n" + dump(), expectedQueues, foundQueues);
@@ -487,9 +648,72 @@ public class DrwaStateMachine {
                 return;
             }
             checkLeaks(expected, expectedQueues, expectedUplinks);
+            checkPast();
+            // Whether netd's programs went with a network, or for another filter, it alone knows
+            final boolean refused = mNetd.hasPrograms() && !getRefused().isEmpty();
+            mUnsettled |= refused || mNetd.hasPrograms() && mNetworksChange;
             if (!mUnsettled) assertEquals("redundant writes", 0, mNetd.redundantWrites);
             mNetd.redundantWrites = 0;
-            mUnsettled = false;
+            mNetworksChange = false;
+            mUnsettled = refused;
+        }
+
+        private int waitMs(boolean recovers) {
+            if (recovers || mPriorityMayBeFree) return DrwaApplication.MAX_RETRY_DELAY_MS;
+            return mRateLimitChanges ? DrwaRateLimit.CHANGE_MS + SOON_MS : SOON_MS;
+        }
+
+        /** Those that are to be on, and are not, for a filter of another kind. */
+        Set<String> getRefused() {
+            final Set<String> refused = new TreeSet<>();
+            for (String iface : mNetd.getKnobs().keySet()) {
+                if (mNetd.hasPolice(iface) && wanted(iface).lambda != 0) refused.add(iface);
+            }
+            return refused;
+        }
+
+        /** What begins to be governed begins to count; where the map fails, nobody knows when. */
+        void updatePast() {
+            if (!mNetd.hasBpf()) return;
+            final Set<Integer> devs = mNetd.getDevs().getAll().keySet();
+            mPast.keySet().retainAll(devs);
+            final List<String> written = new ArrayList<>(mNetd.written);
+            mNetd.written.clear();
+            final boolean fails =
+                    mUnsettled || mNetd.fault != FakeNetd.Fault.NONE || !mNetd.faults.isEmpty();
+            for (int index : devs) {
+                final boolean anew = written.contains(mNetd.getName(index) + " deleted");
+                if (anew || !mPast.containsKey(index)) mPast.put(index, 0L);
+                if (fails) mPast.put(index, null);
+            }
+        }
+
+        /** The dump tells what no program has seen, and of nothing else. */
+        void checkPast() {
+            if (!mNetd.hasBpf()) return;
+            final List<String> expected = new ArrayList<>();
+            final List<String> found = new ArrayList<>();
+            String iface = "";
+            for (String line : dump().split("\n")) {
+                final String name = line.split(" ")[0];
+                if (line.contains(" lambda=")) iface = name;
+                if (line.startsWith("  past the programs came ") && knowsPast(iface)) {
+                    found.add(iface + line);
+                }
+            }
+            mPast.forEach(
+                    (index, past) -> {
+                        if (past == null || past < DrwaBpfKnobs.PAST_BYTES) return;
+                        expected.add(
+                                mNetd.getName(index)
+                                        + ("  past the programs came " + past)
+                                        + " bytes or more");
+                    });
+            if (!expected.equals(found)) assertEquals(dump(), expected, found);
+        }
+
+        private boolean knowsPast(String iface) {
+            return mPast.get(mNetd.getIndex(iface)) != null;
         }
 
         String dump() {
@@ -511,10 +735,13 @@ public class DrwaStateMachine {
                 final boolean live = isLive(subId);
                 subscription.mUsed = live && (subscription.mUsed || !off);
                 if (!subscription.isKnown()) {
-                    subscription.mAnswer = 0;
+                    subscription.mAnswer = Wanted.OFF;
                     subscription.mUplinkAnswer = 0;
                 } else if (!mReader.slow) {
-                    subscription.mAnswer = subscription.mLambda;
+                    subscription.mAnswer =
+                            new Wanted(
+                                    subscription.mLambda,
+                                    subscription.mLambda == 0 || subscription.mClients);
                     subscription.mUplinkAnswer = subscription.mUplinkMs;
                 }
             }
@@ -522,7 +749,7 @@ public class DrwaStateMachine {
 
         boolean isLive(int subId) {
             return mLive.values().stream()
-                    .anyMatch(live -> live.mKind == Kind.CELLULAR && live.mSubId == subId);
+                    .anyMatch(live -> live.mKind.isCarriers() && live.mSubId == subId);
         }
 
         void checkLeaks(
@@ -546,8 +773,8 @@ public class DrwaStateMachine {
             uplinks.keySet().removeIf(mNetd::hasVendorQdisc);
             assertEquals("known uplinks", withoutZeros(expectedUplinks), uplinks);
 
-            if (mNetd.hasBpf()) {
-                checkMap(withoutZeros(expected));
+            if (hasPrograms()) {
+                checkPrograms(withoutZeros(expected));
                 return;
             }
             final DrwaKnobs knobs = ofApplication("mKnobs");
@@ -559,21 +786,34 @@ public class DrwaStateMachine {
             assertEquals("known queues", withoutZeros(expectedQueues), known(knobs, "mQueue"));
         }
 
-        /** It has what is governed, and nothing else, under whatever index; so have filters. */
-        void checkMap(Map<String, Integer> expected) {
+        /** What is governed has filters, and nothing else does. */
+        void checkPrograms(Map<String, Integer> expected) {
             expected.keySet().removeIf(this::isGovernedBelow);
-            final Set<Integer> indices = new TreeSet<>();
-            for (String iface : expected.keySet()) indices.add(mNetd.getIndex(iface));
-            final Map<Integer, DrwaBpfKnobs.Dev> devs = mNetd.getDevs().getAll();
-            if (!indices.equals(devs.keySet())) assertEquals(dump(), indices, devs.keySet());
             for (String iface : mNetd.getKnobs().keySet()) {
                 final int filters = expected.containsKey(iface) ? 2 : 0;
                 assertEquals(iface, filters, mNetd.getFilters(iface).size());
             }
-            checkPlaces(devs.values());
-
+            final Set<String> refused = getRefused();
+            final String dump = refused.isEmpty() ? "" : dump();
+            for (String iface : refused) {
+                if (!dump.matches("(?s).*" + iface + " λ=[^\n]*, not written: .*")) fail(dump);
+            }
+            refused.addAll(expected.keySet());
             final DrwaKnobs knobs = ofApplication("mKnobs");
-            assertEquals("known interfaces", expected.keySet(), knobs.getInterfacesNotOff());
+            final Set<String> known = new TreeSet<>(knobs.getInterfacesNotOff());
+            known.removeIf(this::comesYet);
+            assertEquals("known interfaces", refused, known);
+            if (mNetd.hasBpf()) checkMap(knobs, refused);
+            if (mNetd.hasPrograms()) assertEquals(expected.keySet(), mNetd.getPrograms().keySet());
+        }
+
+        /** It has what is to be governed, and nothing else, under whatever index. */
+        void checkMap(DrwaKnobs knobs, Set<String> expected) {
+            final Set<Integer> indices = new TreeSet<>();
+            for (String iface : expected) indices.add(mNetd.getIndex(iface));
+            final Map<Integer, DrwaBpfKnobs.Dev> devs = mNetd.getDevs().getAll();
+            if (!indices.equals(devs.keySet())) assertEquals(dump(), indices, devs.keySet());
+            checkPlaces(devs.values());
             final Set<Integer> gone = ReflectionHelpers.getField(knobs, "mGone");
             assertEquals("gone", Set.of(), gone);
         }
@@ -602,8 +842,12 @@ public class DrwaStateMachine {
                     ReflectionHelpers.getField(
                             ReflectionHelpers.getField(owner, parameter), "mValues");
             final Map<String, Integer> known = new TreeMap<>(values);
-            known.keySet().removeIf(iface -> isUsed(iface) && !mNetd.hasInterface(iface));
+            known.keySet().removeIf(this::comesYet);
             return known;
+        }
+
+        boolean comesYet(String iface) {
+            return isUsed(iface) && !mNetd.hasInterface(iface);
         }
 
         void apply(Step step) {
@@ -651,6 +895,17 @@ public class DrwaStateMachine {
                     break;
                 case REPEAT:
                     mLive.keySet().forEach(this::announce);
+                    break;
+                case DUN:
+                    if (live == null || !(live.mKind == Kind.DUN || live.mKind == Kind.MMS)) break;
+                    live.mKind = live.mKind == Kind.DUN ? Kind.MMS : Kind.DUN;
+                    announce(netId);
+                    break;
+                case TETHER:
+                    final int tethers = step.network % SUBSCRIPTIONS;
+                    final Subscription tethering = mSubscriptions.get(tethers);
+                    tethering.mClients = step.choice % 2 == 0;
+                    configure(tethers, tethering.mLambda, tethering.mUplinkMs);
                     break;
                 case CONFIG:
                     configure(
@@ -728,6 +983,26 @@ public class DrwaStateMachine {
                     // Nobody tells of qdiscs; of the link, when it is next up or down
                     mNetd.announce(l -> l.onInterfaceLinkStateChanged(live.mInterface, true));
                     break;
+                case RATE_LIMIT_COMES:
+                    setRateLimit(step.detail, step.choice % 2 == 0);
+                    break;
+                case RATE_LIMIT_GOES:
+                    setRateLimit(NO_RATE_LIMIT, step.choice % 2 == 0);
+                    break;
+                case POLICE_COMES:
+                    if (live == null || !mNetd.hasInterface(live.mInterface)) break;
+                    mNetd.addPolice(live.mInterface);
+                    break;
+                case POLICE_GOES:
+                    if (live == null || !mNetd.hasPolice(live.mInterface)) break;
+                    removePriority(live.mInterface);
+                    mPriorityMayBeFree = true;
+                    break;
+                case TRAFFIC:
+                case OFFLOAD:
+                    if (live == null || !mNetd.hasInterface(anyOf(live, step))) break;
+                    receive(anyOf(live, step), PAST_BYTES, step.action == Action.TRAFFIC);
+                    break;
                 case RESTART:
                     restart();
                     break;
@@ -803,6 +1078,12 @@ public class DrwaStateMachine {
     @Property(tries = 150, edgeCases = EdgeCasesMode.NONE)
     void uplinksFollowTheSpecificationAlone(@ForAll("lives") List<Step> life) {
         final Phone phone = new Phone(Kernel.WITHOUT_LAMBDA);
+        for (Step step : life) phone.run(step);
+    }
+
+    @Property(tries = 300, edgeCases = EdgeCasesMode.NONE)
+    void netdsProgramsFollowTheSpecification(@ForAll("lives") List<Step> life) {
+        final Phone phone = new Phone(Kernel.NETD_PROGRAMS);
         for (Step step : life) phone.run(step);
     }
 

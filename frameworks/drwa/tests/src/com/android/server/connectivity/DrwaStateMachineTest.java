@@ -70,7 +70,7 @@ public class DrwaStateMachineTest {
         final Listener listener = new Listener();
         LauncherFactory.create().execute(request, listener);
         assertEquals("", listener.describeFailures());
-        assertEquals(4, listener.mSucceeded);
+        assertEquals(5, listener.mSucceeded);
         System.out.println(DrwaStateMachine.sSteps + " steps");
         assertTrue(DrwaStateMachine.sSteps >= MIN_STEPS);
     }

@@ -101,6 +101,32 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
         };
     }
 
+    /** As the programs do of what comes by an interface. */
+    public void count(int slot, long bytes) {
+        final DrwaBpfKnobs.Counts former = counts.getAll().get(slot);
+        counts.put(
+                slot,
+                new DrwaBpfKnobs.Counts(
+                        former.came + bytes,
+                        former.sent,
+                        former.notTcp,
+                        former.unknown,
+                        former.mptcp,
+                        former.isSigned,
+                        former.flows,
+                        former.rounds,
+                        former.capped,
+                        former.delayUs,
+                        former.rttUs,
+                        former.beganUs,
+                        former.udpFlows,
+                        former.udpDropped,
+                        former.udpDeaf,
+                        former.udpTunnels,
+                        former.clients,
+                        former.before));
+    }
+
     private static final class Unobserved<V extends Struct> implements FakeBpfMap.Observer<V> {
         @Override
         public void onRead(int key) {}

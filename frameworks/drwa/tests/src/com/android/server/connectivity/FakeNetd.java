@@ -74,6 +74,9 @@ public class FakeNetd extends INetd.Default {
     /** Applies to all calls until changed. */
     public Fault fault = Fault.NONE;
 
+    /** Applies to what is to tell of interfaces. */
+    public Fault faultOfListening = Fault.NONE;
+
     /** Applies to calls about one interface; for {@link #fault} to win, that has to be set. */
     public final Map<String, Fault> faults = new ConcurrentHashMap<>();
 
@@ -111,6 +114,7 @@ public class FakeNetd extends INetd.Default {
             throws RemoteException {
         calls++;
         throwIf(fault);
+        throwIf(faultOfListening);
         mListeners.add(listener);
         if (fault == Fault.DIES_AFTER_WRITE) throw new DeadObjectException();
     }
@@ -258,6 +262,11 @@ public class FakeNetd extends INetd.Default {
         return hasBpf() && !mKernelHasDrwa;
     }
 
+    /** netd's programs are what governs. */
+    private boolean isPrograms() {
+        return hasPrograms() && !mKernelHasDrwa;
+    }
+
     /** What governs, by index. */
     public FakeBpfMap<DrwaBpfKnobs.Dev> getDevs() {
         return mDevs;
@@ -293,10 +302,29 @@ public class FakeNetd extends INetd.Default {
 
     /** What governs the packets of an interface: those of 464xlat's cross the one below, too. */
     private DrwaBpfKnobs.Dev getDev(String iface) {
-        final DrwaBpfKnobs.Dev own = mDevs.getAll().get(getIndex(iface));
+        final DrwaBpfKnobs.Dev own =
+                isBpf() ? mDevs.getAll().get(getIndex(iface)) : getProgramsDev(iface);
         if (own != null && getFilters(iface).size() == 2) return own;
         if (iface.startsWith("v4-")) return getDev(iface.substring("v4-".length()));
         return makeDev(0, 0);
+    }
+
+    /** The entry that netd makes of what its programs are set to; null if they are off. */
+    private DrwaBpfKnobs.Dev getProgramsDev(String iface) {
+        final String value = mPrograms.get(iface);
+        if (value == null) return null;
+        final String[] words = value.split(" ");
+        return new DrwaBpfKnobs.Dev(
+                Long.parseLong(words[0]),
+                Long.parseLong(words[1]),
+                0,
+                0,
+                0,
+                DrwaBpfKnobs.PRIORITY,
+                DrwaBpfKnobs.CLSACT_STAYS,
+                (short) (words[3].equals("0") ? 1 : 0),
+                Long.parseLong(words[2]),
+                DrwaBpfKnobs.NO_ECHO);
     }
 
     /** Whether the programs at an interface leave clients alone. */
@@ -325,10 +353,16 @@ public class FakeNetd extends INetd.Default {
         if (!mClsact.add(iface)) throw new ErrnoException("qdisc", OsConstants.EEXIST);
     }
 
-    /** As ConnectivityService does for a developer's limit. */
-    public void addPolice(String iface) {
+    /**
+     * As ConnectivityService does for a developer's limit.
+     *
+     * @return false if the kernel refuses it, as beside a filter of another kind
+     */
+    public boolean addPolice(String iface) {
+        if (getFilters(iface).contains(true)) return false;
         mClsact.add(iface);
         mPoliced.add(iface);
+        return true;
     }
 
     /** As when netd has taken the interface from its network: the filters go with the qdisc. */
@@ -423,7 +457,7 @@ public class FakeNetd extends INetd.Default {
     }
 
     public boolean hasKnob(String iface) {
-        if (isBpf()) return hasInterface(iface);
+        if (isBpf() || isPrograms()) return hasInterface(iface);
         return hasSysctl(iface);
     }
 
@@ -438,7 +472,7 @@ public class FakeNetd extends INetd.Default {
     }
 
     public int getKnob(String iface) {
-        return isBpf() ? (int) getDev(iface).lambda : mKnobs.get(iface);
+        return isBpf() || isPrograms() ? (int) getDev(iface).lambda : mKnobs.get(iface);
     }
 
     /** As a shell or an earlier system server would do. */
@@ -452,7 +486,9 @@ public class FakeNetd extends INetd.Default {
 
     /** 0 for an interface that has a queue of its own. */
     public int getQueue(String iface) {
-        return isBpf() ? (int) getDev(iface).number : mQueues.getOrDefault(iface, 0);
+        return isBpf() || isPrograms()
+                ? (int) getDev(iface).number
+                : mQueues.getOrDefault(iface, 0);
     }
 
     /** As a netd without DRWA. */
@@ -492,7 +528,7 @@ public class FakeNetd extends INetd.Default {
     /** All interfaces and what their knobs hold; 0 for those that have none. */
     public Map<String, Integer> getKnobs() {
         final Map<String, Integer> knobs = new TreeMap<>(mKnobs);
-        if (isBpf()) knobs.replaceAll((iface, none) -> getKnob(iface));
+        if (isBpf() || isPrograms()) knobs.replaceAll((iface, none) -> getKnob(iface));
         return knobs;
     }
 

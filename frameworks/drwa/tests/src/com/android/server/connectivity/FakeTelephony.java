@@ -51,6 +51,9 @@ public class FakeTelephony {
     /** While set, the phone process is down. */
     public boolean down;
 
+    /** While set, the phone process and the registry take the caller for nobody. */
+    public boolean refuses;
+
     /** While set, what the phone process answers cannot be unparceled. */
     public boolean malformed;
 
@@ -70,6 +73,7 @@ public class FakeTelephony {
             checkThread();
             reads++;
             keysRead = List.of();
+            checkPermission();
             if (down) throw new IllegalStateException("Carrier config loader is not available.");
             final PersistableBundle config =
                     new PersistableBundle(mConfigs.getOrDefault(subId, new PersistableBundle()));
@@ -123,6 +127,7 @@ public class FakeTelephony {
         public void addCarrierConfigChangeListener(
                 ICarrierConfigChangeListener listener, String packageName, String featureId) {
             checkThread();
+            checkPermission();
             if (registryDown) throw new IllegalStateException("Telephony service is null");
             beforeListening.run();
             mListeners.add(listener);
@@ -193,6 +198,10 @@ public class FakeTelephony {
         } catch (RemoteException e) {
             throw new AssertionError(e);
         }
+    }
+
+    private void checkPermission() {
+        if (refuses) throw new SecurityException("READ_PHONE_STATE");
     }
 
     private void checkThread() {

@@ -16,6 +16,7 @@ import org.robolectric.shadows.ShadowDeviceConfig;
 /** The settings and flags that switch the policy, as a shell or a server puts them. */
 public final class TestSwitches {
     private static final Uri SETTING = Settings.Global.getUriFor(DrwaSwitch.SETTING);
+    private static final Uri RATE_LIMIT = Settings.Global.getUriFor(DrwaRateLimit.SETTING);
     private static final Uri FLAG =
             Settings.Config.CONTENT_URI
                     .buildUpon()
@@ -66,10 +67,20 @@ public final class TestSwitches {
         context.getContentResolver().notifyChange(FLAG, null);
     }
 
+    /**
+     * Puts the developers' limit of the download rate.
+     *
+     * @param bytesPerSecond -1 for none
+     */
+    public static void putRateLimit(Context context, long bytesPerSecond) {
+        Settings.Global.putLong(
+                context.getContentResolver(), DrwaRateLimit.SETTING, bytesPerSecond);
+    }
+
     /** As when the system server, which observes them, starts again. */
     static void forgetObservers(Context context) {
         final ContentResolver resolver = context.getContentResolver();
-        for (Uri uri : List.of(SETTING, FLAG)) {
+        for (Uri uri : List.of(SETTING, RATE_LIMIT, FLAG)) {
             for (ContentObserver observer : shadowOf(resolver).getContentObservers(uri)) {
                 resolver.unregisterContentObserver(observer);
             }
