@@ -173,8 +173,8 @@ def test_programs_are_their_code(
     """And the law's, and none of their loader's."""
     before = kernels.programs_id()
     for folder in ("bpf", "src/net/ipv4", "src/include/linux"):
-        shutil.copytree(kernels.KERNEL_DIR / folder, tmp_path / folder)
-    monkeypatch.setattr(kernels, "KERNEL_DIR", tmp_path)
+        shutil.copytree(sources.KERNEL_DIR / folder, tmp_path / folder)
+    monkeypatch.setattr("drwalab.kernels.KERNEL_DIR", tmp_path)
     monkeypatch.setattr(kernels, "BPF_DIR", tmp_path / "bpf")
     assert kernels.programs_id() == before
     with (tmp_path / file).open("a") as source:
