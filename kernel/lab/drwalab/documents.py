@@ -280,12 +280,15 @@ def _lte_like() -> dict[str, str]:
 def of_today(name: str) -> str | None:
     """Whether a recorded result names today's patches, or None where these cannot be made.
 
-    Patches with nothing but tests do not count.
+    Patches with nothing but tests do not count. What has none may name the BPF programs.
     """
     text = (RESULTS / name).read_text()
     recorded = re.findall(r"patches ((?:[0-9a-f]{12}(?:, )?)+)", text)
     if not recorded:
-        return "**not named**"
+        programs = set(re.findall(r"programs ([0-9a-f]{12})\b", text))
+        if not programs:
+            return "**not named**"
+        return "**yes**" if programs == {kernels.programs_id()} else "**no**"
     version = re.search(r"Kernel: (\d+\.\d+)", text)
     assert version
     source = sources.find_source(kernels.get_line(version[1]))

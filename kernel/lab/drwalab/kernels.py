@@ -107,7 +107,7 @@ FLAVOURS = {
         image="arch/x86/boot/bzImage",
     ),
     "kcsan": Flavour(
-        ("guest", "qemu", "x86", "module", "kunit", "kcsan"),
+        ("guest", "qemu", "x86", "bpf", "jit", "module", "kunit", "kcsan"),
         arch="x86_64",
         image="arch/x86/boot/bzImage",
     ),
@@ -132,7 +132,9 @@ FLAVOURS = {
 }
 GUESTS = tuple(name for name, flavour in FLAVOURS.items() if flavour.arch == "um")
 
-# What BPF programs have of the law, below kernel/src.
+# What the BPF programs are made of, below kernel/bpf ...
+PROGRAMS = ("drwa.bpf.c", "drwa_aqm.h", "drwa.h")
+# ... and, the law, below kernel/src.
 LAW = (
     "net/ipv4/tcp_drwa_core.c",
     "net/ipv4/tcp_drwa_classic.h",
@@ -655,6 +657,15 @@ def agent() -> Path:
             raise KernelError(f"the guest's agent does not compile:\n{done.stderr.strip()}")
         new.rename(binary)
     return binary
+
+
+def programs_id() -> str:
+    """Of what the BPF programs are made of: results name them by it, as patches by patch_id()."""
+    digest = hashlib.sha256()
+    sources = [BPF_DIR / name for name in PROGRAMS]
+    for path in [*sources, *(KERNEL_DIR / "src" / name for name in LAW)]:
+        digest.update(f"{path.name}\0{code_of(path.read_text())}\0".encode())
+    return digest.hexdigest()[:12]
 
 
 def bpf() -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from drwalab import documents
+from drwalab import documents, kernels
 from drwalab.documents import Claim
 
 
@@ -137,6 +137,22 @@ def test_results_of_today(
     assert documents.of_today("x.md") == answer
     monkeypatch.setattr("drwalab.sources.find_source", lambda _line: None)
     assert documents.of_today("x.md") == (answer if answer == "**not named**" else None)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "answer"),
+    [
+        ("All of programs {0}.", "**yes**"),
+        ("Some of programs {0}, the rest of programs {1}.", "**no**"),
+        ("All of programs from before.", "**not named**"),
+    ],
+)
+def test_results_of_todays_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str, answer: str
+) -> None:
+    monkeypatch.setattr(documents, "RESULTS", tmp_path)
+    (tmp_path / "x.md").write_text(recorded.format(kernels.programs_id(), "0" * 12))
+    assert documents.of_today("x.md") == answer
 
 
 def test_no_result_of_the_patches_depends_on_the_gate() -> None:

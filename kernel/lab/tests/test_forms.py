@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The law on a kernel without the series, as BPF programs and as a module: what it does there."""
 
+import re
 import statistics
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import dpkt
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import burstlink, ltelink, spec
+from drwalab import burstlink, ltelink, network, spec
 from test_off import LINK, RUNS, assert_same, read
 
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
@@ -48,6 +49,11 @@ SAME = {
     "no timestamps": "--rate 10mbit --no-timestamps --event '10s rate=2mbit'",
 }
 NOT_SAME = ("slow reader", "6.12")
+# Fails where nothing was attached.
+DETACH = f"""\
+nsenter --net=/run/netns/phone {network.BPF}/drwa-bpf status --json | grep -q '"rmnet0"'
+nsenter --net=/run/netns/phone {network.BPF}/drwa-bpf detach
+"""
 
 
 @pytest.mark.parametrize(
@@ -250,6 +256,34 @@ def test_off_is_absent(lab: Lab, tmp_path: Path, name: str, form: str, kernel: s
         done = lab(run, str(tmp_path / folder))
         assert done.code == 0, done.err
     assert_same(tmp_path / "off", tmp_path / "unpatched")
+
+
+@pytest.mark.parametrize(("form", "kernel"), BPF)
+@pytest.mark.parametrize("name", ["one bulk flow", "loss", "IPv6", "objects and upload"])
+def test_detached_is_absent(
+    lab: Lab,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    form: str,
+    kernel: str,
+) -> None:
+    """What was attached, and is no longer, leaves nothing: packets as where it never was."""
+    given: dict[str, Any] = {"rate": "1mbit", "kernel": kernel}
+    needs_kernels([spec.parse(form, given), spec.parse("stock", given | {"unpatched": True})])
+    stock, more = RUNS[name].split()[1], " ".join(RUNS[name].split()[2:])
+    run = f"run --kernel {kernel} {LINK} {more}"
+    done = lab(f"{run} --scheme {stock} --unpatched --pcap", str(tmp_path / "never"))
+    assert done.code == 0, done.err
+    setup, asked = network.setup_script, network.agent_spec
+    monkeypatch.setattr(network, "setup_script", lambda of: setup(of) + DETACH * of.scheme.bpf)
+    # Nor is there a status to ask for in the end.
+    monkeypatch.setattr(
+        network, "agent_spec", lambda of: re.sub(r"^at_end .*\n", "", asked(of), flags=re.M)
+    )
+    done = lab(f"{run} --scheme {form} --limits {stock} --pcap", str(tmp_path / "detached"))
+    assert done.code == 0, done.err
+    assert_same(tmp_path / "detached", tmp_path / "never")
 
 
 @pytest.mark.parametrize(("form", "kernel"), MODULE)

@@ -157,6 +157,31 @@ def test_a_patch_is_its_code(old: str, new: str, same: bool) -> None:
     assert (changed == kernels.patch_id(PATCH.encode())) == same
 
 
+@pytest.mark.parametrize(
+    ("file", "more", "same"),
+    [
+        ("bpf/drwa_aqm.h", "// a word", True),
+        ("bpf/drwa_aqm.h", "int a;", False),
+        ("bpf/drwa.h", "int a;", False),
+        ("bpf/drwa-bpf.c", "int a;", True),
+        ("src/net/ipv4/tcp_drwa_core.c", "int a;", False),
+    ],
+)
+def test_programs_are_their_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, more: str, same: bool
+) -> None:
+    """And the law's, and none of their loader's."""
+    before = kernels.programs_id()
+    for folder in ("bpf", "src/net/ipv4", "src/include/linux"):
+        shutil.copytree(sources.KERNEL_DIR / folder, tmp_path / folder)
+    monkeypatch.setattr("drwalab.kernels.KERNEL_DIR", tmp_path)
+    monkeypatch.setattr(kernels, "BPF_DIR", tmp_path / "bpf")
+    assert kernels.programs_id() == before
+    with (tmp_path / file).open("a") as source:
+        source.write(more)
+    assert (kernels.programs_id() == before) == same
+
+
 def test_build_and_find(tree: Path) -> None:
     with pytest.raises(KernelMissing, match=r"lab kernel build --kernel 6\.12 --flavour drwa"):
         kernels.find("6.12", "drwa")

@@ -99,6 +99,30 @@ def test_an_image_runs_the_test_that_is_named(
     assert ran == [("Image", (test,))]
 
 
+@pytest.mark.parametrize("name", sorted(set(machine.MACHINES) & set(kernels.FLAVOURS)))
+def test_a_kernel_has_what_its_machine_tests(name: str) -> None:
+    """A selftest that lacks it would be skipped."""
+    needs = {"bpf": {"bpf", "jit"}, "module": {"module"}, "uplink": {"module"}}
+    for test in machine.MACHINES[name].tests:
+        assert needs.get(test, set()) <= set(kernels.FLAVOURS[name].configs)
+        assert kernels.FLAVOURS[name].patched or test != "series"
+
+
+@pytest.mark.parametrize("name", ["smp", "kcsan", "arm64"])
+def test_the_programs_storm_runs_where_two_cpus_are_watched(name: str) -> None:
+    assert "bpf" in machine.MACHINES[name].tests
+
+
+@pytest.mark.parametrize(("test", "named"), [("bpf", True), ("series", False)])
+def test_an_image_names_the_programs_that_ran(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, test: str, named: bool
+) -> None:
+    """As lab documents looks for them."""
+    monkeypatch.setattr(machine, "run_image", lambda *_: HEAD)
+    said = lab(f"machine --image bzImage --test {test}").out
+    assert (f"programs {kernels.programs_id()}\n" in said) == named
+
+
 def test_what_is_told_of_an_image() -> None:
     """What its tests said, and nothing of its kernel's log."""
     said = HEAD + "# without: 9000 kb/s\n[  1.0] e1000 ok\nok 2 storm\n" + END
