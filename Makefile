@@ -46,7 +46,7 @@ test: kernels
 
 # npm, for axe-core, has hundreds of packages; others' Node.js brings its own, and conflicts.
 test-all: kernels other-kernels
-	@kernel/lab/packages $(LINTERS) $(TESTED_WITH) $(if $(shell command -v npm),,npm)
+	@kernel/lab/packages $(LINTERS) $(TESTED_WITH) lld llvm $(if $(shell command -v npm),,npm)
 	@$(CHECK) --all
 
 test-lines: other-kernels

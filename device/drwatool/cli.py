@@ -245,7 +245,7 @@ def parser() -> Parser:
         "--with-tests",
         action="store_true",
         help="refuse a tree where tests or documentation have no place, in place of leaving "
-        "them out",
+        "them out; --compile takes KUnit's suites, too",
     )
     made.add_argument(
         "--compile",
@@ -344,7 +344,7 @@ def _run(options: argparse.Namespace, report: Report) -> int:
         plan = plan_revert if options.command == "revert" else plan_apply
         changes = _plan(opened, plan, report)
         if options.compile:
-            _compile(changes, trees, report)
+            _compile(changes, trees, report, options.with_tests)
         dry = options.dry_run or options.command == "check"
         if not dry:
             carry_out(changes, report.progress)
@@ -434,7 +434,7 @@ def _plan(
     return changes
 
 
-def _compile(changes: list[Change], trees: Trees, report: Report) -> None:
+def _compile(changes: list[Change], trees: Trees, report: Report, tests: bool) -> None:
     """Compiles what the kernel's series would change."""
     for change in changes:
         if change.project.name != KERNEL_PROJECT or trees.kernel_folder is None:
@@ -446,7 +446,7 @@ def _compile(changes: list[Change], trees: Trees, report: Report) -> None:
             name.removeprefix(change.project.prefix): text
             for name, text in content_after(change).items()
         }
-        said = compile_objects(trees.kernel_folder, files, report.progress)
+        said = compile_objects(trees.kernel_folder, files, report.progress, tests)
         report.say(f"{trees.kernel_folder}: {said}", compiled=said)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from drwatool.errors import ConflictError, UsageError
 
 OPTION = "CONFIG_TCP_DRWA"
+TESTS_OPTIONS = ("CONFIG_KUNIT", "CONFIG_TCP_DRWA_KUNIT_TEST")
 ARCH = "arm64"
 # What a build in the tree left there, which a build beside it may not see.
 BUILT = (".config", "include/config", "include/generated", f"arch/{ARCH}/include/generated")
@@ -31,10 +32,13 @@ LACKED_HEADER = re.compile(
 )
 
 
-def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], None]) -> str:
+def compile_objects(
+    source: Path, files: dict[str, bytes], say: Callable[[str], None], tests: bool
+) -> str:
     """What was compiled, and how; ConflictError says what the compiler objects to.
 
-    `files` are those that change; the tree itself is not written to.
+    `files` are those that change; the tree itself is not written to. With `tests`, KUnit's suites
+    are compiled, too.
     """
     toolchain = _toolchain()
     makefile = (source / "Makefile").read_text(errors="replace")
@@ -51,11 +55,13 @@ def compile_objects(source: Path, files: dict[str, bytes], say: Callable[[str], 
             (copy / path).write_bytes(text)
         make = ["make", f"O={out}", f"ARCH={ARCH}", *toolchain, f"--jobs={os.cpu_count()}"]
         say("configuring")
-        configured = _configure(source, copy, out, make)
+        options = (OPTION, *(TESTS_OPTIONS if tests else ()))
+        configured = _configure(source, copy, out, make, options)
         objects = sorted(
             f"{path.removesuffix('.c')}.o"
             for path in files
-            if path.startswith("net/ipv4/") and path.endswith(".c") and "_test" not in path
+            if path.startswith("net/ipv4/") and path.endswith(".c")
+            if tests or not path.endswith("_test.c")
         )
         say(f"compiling {len(objects)} objects")
         said = _run([*make, "--keep-going", *objects], copy)
@@ -94,17 +100,20 @@ def _link(source: Path, copy: Path, apart: set[str]) -> None:
             (copy / entry.name).symlink_to(entry)
 
 
-def _configure(source: Path, copy: Path, out: Path, make: list[str]) -> str:
-    """Configures the kernel as the tree says, with the option; returns the configuration's name."""
+def _configure(
+    source: Path, copy: Path, out: Path, make: list[str], options: tuple[str, ...]
+) -> str:
+    """Configures the kernel as the tree says, with these; returns the configuration's name."""
     name = ".config"
     if (source / name).is_file():
         shutil.copyfile(source / name, out / name)
     else:
         name = _default_configuration(source)
         _run([*make, name], copy)
-    _set(copy, out, make, [f"{OPTION}=y"])
-    if f"\n{OPTION}=y\n" not in (out / ".config").read_text():
-        raise ConflictError(f"{source}: its configuration, {name}, leaves no {OPTION}=y")
+    wanted = [f"{each}=y" for each in options]
+    _set(copy, out, make, wanted)
+    if lost := sorted({*wanted} - {*(out / ".config").read_text().splitlines()}):
+        raise ConflictError(f"{source}: its configuration, {name}, leaves no {', '.join(lost)}")
     if not (unset := _unset(copy, make)):
         return name
     # None of what is compiled depends on a vendor's number.
@@ -158,7 +167,8 @@ def _done(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     if done.returncode:
         # A header that is missing is said once for each file that has it.
         said = list(dict.fromkeys(line.strip() for line in done.stderr.splitlines()))
-        said = [line for line in said if not NO_CAUSE.match(line)] or said
+        made = [line for line in said if "***" in line]
+        said = [line for line in said if not NO_CAUSE.match(line)] or made or said
         errors = [line for line in said if re.search(r"\berror\b", line)]
         others = [line for line in said if "warning:" not in line] or said
         text = "; ".join(errors[:SAID_LINES] or others[-SAID_LINES:])

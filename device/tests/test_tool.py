@@ -1014,6 +1014,12 @@ def test_compiled_ahead_of_any_commit(
             "a.c:1: warning: unused\n" * 20 + "error, forbidden warning: a.c:1\nmake: ***\n",
             "tcp_output.o fails: error, forbidden warning: a.c:1",
         ),
+        # Nobody but make knows, and it tells of each object then.
+        (
+            "make[2]: *** No rule to make target 'a.c', needed by 'a'.\n"
+            + "".join(f"make: Target '{n}.o' not remade because of errors.\n" for n in range(20)),
+            "tcp_output.o fails: make[2]: *** No rule to make target 'a.c', needed by 'a'.",
+        ),
         (
             'drivers/Kconfig:239: can\'t open file "drivers/kernelsu/Kconfig"\n',
             'can\'t open file "drivers/kernelsu/Kconfig": is a submodule not checked out?',
@@ -1037,6 +1043,27 @@ def test_compile_tells_the_cause(
     build_tools(tmp_path / "tools", monkeypatch, said)
     configurations(world, "gki_defconfig")
     assert told in world.drwa("apply", "--compile").err
+
+
+def test_compile_takes_kunit_with_the_tests(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the tree's configuration can have it."""
+    build_tools(tmp_path / "tools", monkeypatch)
+    configurations(world, "defconfig")
+    suite = "net/ipv4/tcp_drwa_test.c"
+    write(world.series(f"kernel/src/{suite}"), "/* A suite */\n")
+    write(world.series("kernel/series/0003-kunit/message"), "tcp: tests\n")
+    write(world.series("kernel/series/0003-kunit/places.toml"), f'files = ["{suite}"]\n')
+    assert "compiled 1 objects" in world.drwa("check", "--compile").out
+    assert "compiled 2 objects" in world.drwa("check", "--compile", "--with-tests").out
+    make = tmp_path / "tools/make"
+    gone = "*olddefconfig) sed -i /KUNIT/d $out/.config ;;"
+    make.write_text(make.read_text().replace("*olddefconfig) ;;", gone))
+    assert world.drwa("check", "--compile").code == 0
+    done = world.drwa("check", "--compile", "--with-tests")
+    assert done.code == 1
+    assert "leaves no CONFIG_KUNIT=y, CONFIG_TCP_DRWA_KUNIT_TEST=y" in done.err
 
 
 def test_compile_takes_the_only_configuration(

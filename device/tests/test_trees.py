@@ -211,6 +211,23 @@ def test_excerpts_do_for_kernels_alone(world: World) -> None:
     assert program(world, "check-trees", "--compile", *options).code == 2
 
 
+def test_how_much_is_of_an_earlier_series_is_said(world: World) -> None:
+    kernels = [f"--kernel=somebody/{name}={world.top / KERNEL}" for name in ("one", "other")]
+
+    def said(*tried: str) -> list[str]:
+        if tried:
+            assert program(world, "check-trees", "--record", "--excerpt", *tried).code == 0
+        assert program(world, "matrix").code == 0
+        return re.findall(r"(\w+) of it was with earlier patches; the file says so", page(world))
+
+    assert said(*kernels) == []
+    message = world.series("kernel") / "series/0001-law/message"
+    message.write_text(message.read_text().replace("tcp:", "tcp: all"))
+    assert said() == ["All"]
+    assert said(kernels[1]) == ["Some"]
+    assert said(kernels[0]) == []
+
+
 def test_no_kernel_is_told(world: World) -> None:
     shutil.rmtree(world.top / KERNEL / "net")
     commit(world.top / KERNEL, "An overlay")

@@ -4,6 +4,7 @@
 import functools
 import itertools
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from drwalab.sources import find_source, read_lines
 KERNEL = Path(__file__).resolve().parents[1]
 sys.path.append(str(KERNEL.parent / "device"))
 
+from drwatool.compile import compile_objects  # noqa: E402
 from drwatool.described import (  # noqa: E402
     RefusedError,
     Series,
@@ -28,6 +30,8 @@ from drwatool.places import put  # noqa: E402
 
 LINE = "6.12"
 KEPT_LINE = "7.3"
+OLDEST_LINE = "5.10"
+CLANG = ("clang", "ld.lld", "llvm-ar", "flex", "bison", "bc")
 STEPS = read_series(KERNEL / "series", KERNEL / "src")
 TCP_H = "include/linux/tcp.h"
 MAKEFILE = "net/ipv4/Makefile"
@@ -262,3 +266,22 @@ def test_a_kernel_without_kunit_and_headers_of_later_ones(wanted: set[tuple[str,
     added = {path for _, files in series.steps for path in files}
     assert {"include/linux/minmax.h", "include/net/mptcp.h"} <= added
     assert {what for _, what in built(series)} < {what for _, what in wanted}
+
+
+@pytest.mark.long
+def test_clang_compiles_the_oldest_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With KUnit's suites, which the lab builds by gcc alone; for a phone's processor."""
+    found = find_source(read_lines()[OLDEST_LINE])
+    if found is None or not all(map(shutil.which, CLANG)):
+        pytest.skip(f"no source of {OLDEST_LINE} is unpacked, or none of {', '.join(CLANG)}")
+    for name in "LLVM", "CROSS_COMPILE":
+        monkeypatch.delenv(name, raising=False)
+    for path in found.path.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / ".config").write_text("CONFIG_NET=y\nCONFIG_INET=y\n")
+    series = place(STEPS, folder_reader(tmp_path), with_tests=True)
+    files = {path: text.encode() for path, text in files_of(series).items()}
+    done = compile_objects(tmp_path, files, print, tests=True)
+    objects = {path for path in files if re.match(r"net/ipv4/\w+\.c$", path)}
+    assert objects > {"net/ipv4/tcp_drwa_core_test.c", "net/ipv4/tcp_drwa_test.c"}
+    assert done.startswith(f"compiled {len(objects)} objects for arm64, .config, LLVM=1 ")
