@@ -434,14 +434,24 @@ static size_t build_other(u8 *packet, bool v6, u8 host, u8 kind, size_t n)
 	return ip;
 }
 
-/* An answer to an echo, with the owner's number or another one, which is not @known */
+/* What the program says when it comes to know something, or another CPU just before */
+static u32 clock_us(void)
+{
+	struct timespec clock;
+
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	return clock.tv_sec * 1000000ULL + clock.tv_nsec / 1000;
+}
+
+/* An answer to an echo, with the owner's number or a sooner one, which is not @known */
 static size_t build_echo(u8 *packet, bool *known)
 {
 	bool v6 = below(2);
-	struct drwa_echo echo = { .id = below(8) ? ECHO_ID : draw(), .sent_us = draw() };
+	struct drwa_echo echo = { .id = below(8) ? ECHO_ID : draw() };
 	u8 *at = packet + ETHERNET;
 
 	*known = echo.id == ECHO_ID;
+	echo.sent_us = htonl(clock_us() - (*known ? 20000 : 1000) - below(8000));
 	at += build_other(packet, v6, 1, v6 ? 58 : 1, 16);
 	at[0] = v6 ? 129 : 0;
 	memcpy(at + 8, &echo, sizeof(echo));
@@ -682,15 +692,6 @@ static bool anew(int flows, struct known *k)
 	k->came = attached;
 	return bpf_map_lookup_elem(flows, &digest, &f) || !f.d.wnd ||
 	       (f.d.wnd >= 0xffff && f.d.wnd < 0xffff + (1u << (f.scale & 15)));
-}
-
-/* What the program says when it comes to know something, or another CPU just before */
-static u32 clock_us(void)
-{
-	struct timespec clock;
-
-	clock_gettime(CLOCK_MONOTONIC, &clock);
-	return clock.tv_sec * 1000000ULL + clock.tv_nsec / 1000;
 }
 
 static u32 ahead_us(void)
