@@ -187,8 +187,9 @@
 #define DRWA_HIDDEN_MAX		7
 
 /* Rounds of the same flight, and rounds with twice the window: the second is the first
- * one that more was offered for. With half of the former, one in twenty senders of small
- * messages shows bits that nobody hides (tests/ablation).
+ * one that more was offered for. With half of the former, connections that come one after
+ * the other show bits that nobody hides, and share unevenly ("so many of them" in the
+ * ablation's table).
  */
 #define DRWA_WATCH_ROUNDS	8
 #define DRWA_TRIAL_ROUNDS	3
