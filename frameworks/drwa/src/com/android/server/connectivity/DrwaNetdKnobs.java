@@ -21,6 +21,7 @@ package com.android.server.connectivity;
 import static android.system.OsConstants.ENODEV;
 import static android.system.OsConstants.ENOENT;
 import static android.system.OsConstants.ENOSPC;
+import static android.system.OsConstants.ENOSYS;
 import static android.system.OsConstants.EPROTO;
 
 import android.annotation.NonNull;
@@ -86,7 +87,8 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
             get(LOOPBACK);
         } catch (RemoteException | RuntimeException e) {
             final int error = errnoOf(e);
-            if (error != ENOENT && error != EPROTO) throw e;
+            // A kernel without BPF, no programs, or another version's: all else may pass.
+            if (error != ENOSYS && error != ENOENT && error != EPROTO) throw e;
             throw new UnsupportedOperationException("netd has none: " + e.getMessage(), e);
         }
     }
