@@ -73,9 +73,9 @@ def run(*command: str | Path) -> str:
 
 
 def rule_flags(android_bp: Path) -> list[str]:
-    """The cflags of the only module."""
+    """The cflags of the only module, as a shell has their words."""
     (text,) = re.findall(r"cflags: \[(.*?)\]", android_bp.read_text(), re.DOTALL)
-    return re.findall(r'"([^"]+)"', text)
+    return [word for flag in re.findall(r'"([^"]+)"', text) for word in flag.split()]
 
 
 @pytest.fixture(scope="module")

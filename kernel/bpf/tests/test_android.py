@@ -112,7 +112,9 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         copy = shutil.copytree if (top / source).is_dir() else shutil.copy
         copy(top / source, to)
     (folder / "bpf_helpers.h").write_text(COMMON + header)
-    flags = re.findall(r'"(-[^"]+)"', (module / "Android.bp").read_text())
+    found = re.findall(r'"(-[^"]+)"', (module / "Android.bp").read_text())
+    # Soong gives them to a shell
+    flags = [word for flag in found for word in flag.split()]
     assert "-Werror" in flags
     multiarch = subprocess.check_output(["gcc", "-print-multiarch"], text=True).strip()
     command = ["clang", "--target=bpf", "-ffreestanding", "-O2", "-g", "-c", "-Wextra", *flags]
