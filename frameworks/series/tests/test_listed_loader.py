@@ -161,7 +161,9 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         (folder / target).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (trees.TOP / source).is_dir() else shutil.copy
         copy(trees.TOP / source, folder / target)
-    flags = re.findall(r'"(-[^"]+)"', (folder / RULE).read_text())
+    found = re.findall(r'"(-[^"]+)"', (folder / RULE).read_text())
+    # Soong gives them to a shell
+    flags = [word for flag in found for word in flag.split()]
     source = folder / "drwa/drwa.c"
     text = source.read_text()
     for fate, (more, _) in FATES.items():
