@@ -21,7 +21,13 @@ DURATION_S = 40
 
 _NEED = "	return d->rate + drwa_times_lambda(d, d->dev);\n"
 _WINDOW = "	wnd = delay_window(d, l, r, delay_rate(d, r));\n"
-_FLOOR = "#define DRWA_FLOOR_SEGMENTS	4\n"
+
+
+def _with(name: str, value: str) -> Edits:
+    """A constant's other value."""
+    (constant,) = (each for each in constants.constants() if each.name == name)
+    return constant.edit(value)
+
 
 # Old text that is there once, and the design in its place
 DESIGNS: dict[str, Edits] = {
@@ -66,16 +72,16 @@ DESIGNS: dict[str, Edits] = {
             "	if (r->now_us - READ_ONCE(l->drain_us) <= r->elapsed_us)\n		return true;\n",
         ),
     ),
-    "two segments at least": ((_FLOOR, _FLOOR.replace("4", "2")),),
-    "eight segments at least": ((_FLOOR, _FLOOR.replace("4", "8")),),
+    "two segments at least": _with("DRWA_FLOOR_SEGMENTS", "2"),
+    "eight segments at least": _with("DRWA_FLOOR_SEGMENTS", "8"),
     "no segment more": (("drwa_bytes(rate, us) + r->mss,", "drwa_bytes(rate, us),"),),
     "dev counts beside a lost rate": (("d->rate + d->dev < d->good / 2", "d->rate < d->good / 2"),),
     "two thirds of the rate are lost": (("< d->good / 2;\n	if", "< d->good / 3;\n	if"),),
     "three quarters of the rate stay": (
         ("d->rate + d->dev < d->good / 2;", "d->rate + d->dev < d->good - quarter(d->good);"),
     ),
-    "half of all makes a rival": (("(U8_MAX / 4)", "(U8_MAX / 2)"),),
-    "an eighth of all makes a rival": (("(U8_MAX / 4)", "(U8_MAX / 8)"),),
+    "half of all makes a rival": _with("DRWA_RIVAL_PART", "(U8_MAX / 2)"),
+    "an eighth of all makes a rival": _with("DRWA_RIVAL_PART", "(U8_MAX / 8)"),
     "eight times what came beside a rival": (
         ("return max(wnd, r->bytes << DRWA_START_SHIFT);", "return max(wnd, r->bytes << 3);"),
     ),

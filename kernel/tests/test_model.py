@@ -433,7 +433,7 @@ def after_a_stream(
 
 
 def test_a_stream_beside_others_has_no_lowered_scale() -> None:
-    """No trial beside others: it would take for its own doing what changes the stream's rate."""
+    """A trial does not take for its own doing how others change the stream's rate."""
     paced = Flow(0.05, None, app_mbps=2)
     assert after_a_stream(10, 0.05, 0.1, 25, 0.4, first_s=3, lambda_=1, beside=[paced]) < 3
 
@@ -445,12 +445,12 @@ def test_a_stream_behind_downloads_has_no_lowered_scale() -> None:
 
 
 def test_a_stream_after_a_download_has_no_lowered_scale() -> None:
-    """HOLD knows by how much its rate changes anyway."""
+    """In HOLD, with the window that the download needed."""
     assert after_a_stream(10, 0.03, 0.4, 30, 0.2, first_s=3) < 5
 
 
 def test_a_stream_from_the_start_has_no_lowered_scale() -> None:
-    """START does not know that, and wants half as much again from a trial."""
+    """In START, with the window that every connection begins with."""
     assert after_a_stream(10, 0.03, 0.5, 50, 0.1) < 3
 
 

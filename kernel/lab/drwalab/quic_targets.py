@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `lab campaign --quic` asks of UDP that is held to a short queue; see targets.py."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from drwalab.targets import (
     Measure,
     Missing,
     Target,
+    by_link,
     own_share,
     p95,
     steady,
@@ -262,15 +264,6 @@ HEADS = (
 )
 
 
-def players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
-    """Each player over each link and load, whose name stands once; the mean over its seeds."""
-    rows = []
-    for group in groups:
-        for index, name in enumerate(group.players):
-            rows.append((group.label if index == 0 else "", *_cells(group, name)))
-    return rows
-
-
 def _with_labs(group: Group, who: str) -> Group | None:
     """The same with the lab's sender in place of the stacks, where that has their CUBIC."""
     config = group.config
@@ -289,11 +282,7 @@ def _named(config: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _cells(group: Group, name: str) -> tuple[str, ...]:
-    runs = group.runs(name)
-
-    def mean(of: Callable[[Result], Any], decimals: int = 0) -> str:
-        known = [float(value) for result in runs if (value := of(result)) is not None]
-        return number(float(np.mean(known)) if known else None, decimals)
+    mean = functools.partial(group.shown, name)
 
     def theirs(result: Result) -> float:
         return sum(rates(result, "neighbour"))
@@ -303,7 +292,10 @@ def _cells(group: Group, name: str) -> tuple[str, ...]:
     return (
         name,
         mean(lambda r: sum(rates(r, "flow")) if r["flows"] else None, 2),
-        " ".join(number(each, 2) for each in np.mean([rates(r, "neighbour") for r in runs], 0)),
+        " ".join(
+            number(each, 2)
+            for each in np.mean([rates(r, "neighbour") for r in group.runs(name)], 0)
+        ),
         mean(lambda r: r["rtt_ms"]["p50"]),
         mean(p95),
         mean(lambda r: of_idle(r, "p95"), 2),
@@ -315,3 +307,6 @@ def _cells(group: Group, name: str) -> tuple[str, ...]:
         number(group.mean(name, theirs) / labs.mean(name, theirs), 2) if labs else "–",
         number(group.mean(name, p95) / labs.mean(name, p95), 2) if labs else "–",
     )
+
+
+players = by_link(_cells)

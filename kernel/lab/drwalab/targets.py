@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from drwalab import compare, schemes, spec, units, windows
+from drwalab.output import number
 from drwalab.results import Result, goodput_between, jain, of_idle, rtt_between
 from drwalab.traces import Trace
 
@@ -92,6 +93,11 @@ class Group:
     def mean(self, who: str, of: Callable[[Result], float]) -> float:
         return float(np.mean([of(result) for result in self.runs(who)]))
 
+    def shown(self, who: str, of: Callable[[Result], Any], decimals: int = 0) -> str:
+        """The mean over the runs that know it, as a document has it."""
+        known = [float(value) for result in self.runs(who) if (value := of(result)) is not None]
+        return number(float(np.mean(known)) if known else None, decimals)
+
     def uplinks(self, who: str) -> list[Trace]:
         """What a player's runs went up."""
         known = [
@@ -131,6 +137,21 @@ def _key(config: dict[str, Any]) -> str:
     for name in ("trace", "uplink_trace"):
         known[name] = known[name] and windows.whole(known[name])
     return str(known)
+
+
+def by_link(
+    cells: Callable[[Group, str], tuple[str, ...]],
+) -> Callable[[Sequence[Group]], list[tuple[str, ...]]]:
+    """Rows of each player over each link, whose name stands once."""
+
+    def players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
+        return [
+            (group.label if index == 0 else "", *cells(group, name))
+            for group in groups
+            for index, name in enumerate(group.players)
+        ]
+
+    return players
 
 
 def groups(

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What `lab campaign --uplink` asks of the uplink's gate; see targets.py."""
 
-from collections.abc import Callable, Sequence
+import functools
 from typing import Any
 
 import numpy as np
 
 from drwalab import lategates, spec
 from drwalab.network import QCUT_TARGET_US
-from drwalab.output import number
 from drwalab.results import Result
-from drwalab.targets import LAW, Group, Measure, Target, end_s, goodput, p95, where
+from drwalab.targets import LAW, Group, Measure, Target, by_link, end_s, goodput, p95, where
 
 # Today's phone, and the bound of what a gate can do that need not guess.
 PFIFO = "pfifo"
@@ -303,21 +302,8 @@ HEADS = (
 )
 
 
-def players(groups: Sequence[Group]) -> list[tuple[str, ...]]:
-    """Each player over each link, whose name stands once; the mean over its seeds."""
-    rows = []
-    for group in groups:
-        for index, name in enumerate(group.players):
-            rows.append((group.label if index == 0 else "", *_cells(group, name)))
-    return rows
-
-
 def _cells(group: Group, name: str) -> tuple[str, ...]:
-    def mean(of: Callable[[Result], Any], decimals: int = 0) -> str:
-        values = [of(result) for result in group.runs(name)]
-        known = [float(value) for value in values if value is not None]
-        return number(float(np.mean(known)) if known else None, decimals)
-
+    mean = functools.partial(group.shown, name)
     return (
         name if group.config["upload"] else "no upload",
         mean(lambda r: r["upload_goodput_mbps"], 2),
@@ -328,3 +314,6 @@ def _cells(group: Group, name: str) -> tuple[str, ...]:
         mean(lambda r: r["firmware"]["mean_bytes"] / 1e3, 1),
         mean(lambda r: median_fetch(r) if r["config"]["objects"] else None),
     )
+
+
+players = by_link(_cells)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from drwalab import cli, guest, kernels, network, pool, spec
+from drwalab import campaign, cli, guest, kernels, network, pool, spec
 from drwalab.kernels import KernelMissing
 from drwalab.sources import KERNEL_DIR, read_lines
 from drwalab.spec import RunSpec
@@ -41,6 +41,23 @@ Run = Callable[..., dict[str, Any]]
 Script = Callable[..., Ended]
 
 SRC = KERNEL_DIR / "src"
+
+
+def without_guests(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, made: Callable[[RunSpec], dict[str, Any]]
+) -> list[RunSpec]:
+    """What `lab campaign` runs from now on: results are made up, documents are in the folder."""
+    seen: list[RunSpec] = []
+
+    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[dict[str, Any]]:
+        seen.extend(specs)
+        return [made(one) for one in specs]
+
+    monkeypatch.setattr(pool, "run_specs", run_specs)
+    monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
+    monkeypatch.setattr(campaign, "RESULTS", folder)
+    monkeypatch.delenv("DRWA_TRACES", raising=False)
+    return seen
 
 
 @pytest.fixture

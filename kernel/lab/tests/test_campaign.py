@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Lab
+from conftest import Lab, without_guests
 from drwalab import (
     campaign,
     cases,
@@ -377,17 +377,10 @@ def test_a_form_beside_the_law(lab: Lab, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_kernel_line(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the law needs the patched kernel; another line has a document of its own."""
-    seen: list[RunSpec] = []
-
-    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
-        seen.extend(specs)
-        return [result(s.scheme.name, base_ms=s.base_rtt_us / 1e3) for s in specs]
-
-    monkeypatch.setattr(pool, "find_kernels", lambda specs: {})
-    monkeypatch.setattr(pool, "run_specs", run_specs)
-    monkeypatch.setattr(campaign, "RESULTS", tmp_path)
+    seen = without_guests(
+        monkeypatch, tmp_path, lambda one: result(one.scheme.name, base_ms=one.base_rtt_us / 1e3)
+    )
     monkeypatch.setattr(campaign, "TARGETS", [t for t in TARGETS if t.row in ("14", "17")])
-    monkeypatch.delenv("DRWA_TRACES", raising=False)
     assert lab(f"campaign --kernel 6.1 --json {tmp_path}/c.json").code == 0
     assert {(s.kernel, s.flavour, s.scheme.uses_drwa) for s in seen} == {
         ("6.1", "base", False),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The targets of `lab campaign --quic`, on made-up results."""
 
-from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from conftest import Lab
-from drwalab import campaign, cases, pool, quic_targets, quicstacks, schemes, targets
-from drwalab.kernels import Kernel
+from conftest import Lab, without_guests
+from drwalab import cases, quic_targets, quicstacks, schemes, targets
 from drwalab.quic_targets import TARGETS
 from drwalab.spec import PACED, RunSpec
 from drwalab.targets import Group, Target
@@ -188,27 +186,18 @@ def test_links_by_their_mean_rate(tmp_path: Path) -> None:
 
 def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document of its own, each case once; only the programs need another kernel."""
-    builds: dict[tuple[str, str], Kernel] = {}
-    seen: list[RunSpec] = []
 
-    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
-        seen.extend(specs)
-        return [
-            made(
-                s.scheme.name,
-                flows=s.flows,
-                neighbours=[str(n) for n in s.neighbours],
-                sockets=" ".join(s.sockets.words()),
-                rate_bps=s.down.rate_bps,
-                trace=s.down.trace.path.name if s.down.trace else None,
-            )
-            for s in specs
-        ]
+    def of(one: RunSpec) -> Result:
+        return made(
+            one.scheme.name,
+            flows=one.flows,
+            neighbours=[str(n) for n in one.neighbours],
+            sockets=" ".join(one.sockets.words()),
+            rate_bps=one.down.rate_bps,
+            trace=one.down.trace.path.name if one.down.trace else None,
+        )
 
-    monkeypatch.setattr(pool, "run_specs", run_specs)
-    monkeypatch.setattr(pool, "find_kernels", lambda specs: builds)
-    monkeypatch.setattr(campaign, "RESULTS", tmp_path)
-    monkeypatch.delenv("DRWA_TRACES", raising=False)
+    seen = without_guests(monkeypatch, tmp_path, of)
     done = lab(f"campaign --quic --json {tmp_path}/c.json")
     assert done.code == 0, done.err
     text = (tmp_path / "quic-stacks.md").read_text()

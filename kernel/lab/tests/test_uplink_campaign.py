@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import Lab
-from drwalab import campaign, cases, lategates, pool, targets, traces, uplink_targets, windows
-from drwalab.kernels import Kernel
+from conftest import Lab, without_guests
+from drwalab import cases, lategates, targets, traces, uplink_targets, windows
 from drwalab.lategates import Outcome
 from drwalab.spec import RunSpec
 from drwalab.targets import Group, Target
@@ -287,27 +286,18 @@ def test_recorded_uplinks(tmp_path: Path) -> None:
 
 def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A document of its own; only the gate and the law need the patched kernel."""
-    builds: dict[tuple[str, str], Kernel] = {}
-    seen: list[RunSpec] = []
 
-    def run_specs(specs: Sequence[RunSpec], **_: object) -> list[Result]:
-        seen.extend(specs)
-        return [
-            made(
-                s.uplink.scheme,
-                PLAYERS.get(s.uplink.scheme, PLAYERS["pfifo"]) if s.uploads else ALONE,
-                uplink_rate_bps=s.up.rate_bps if s.up else None,
-                upload_cc=s.upload_cc,
-                base_rtt_ms=s.base_rtt_us / 1e3,
-            )
-            for s in specs
-            if s.uplink
-        ]
+    def of(one: RunSpec) -> Result:
+        assert one.uplink
+        return made(
+            one.uplink.scheme,
+            PLAYERS.get(one.uplink.scheme, PLAYERS["pfifo"]) if one.uploads else ALONE,
+            uplink_rate_bps=one.up.rate_bps if one.up else None,
+            upload_cc=one.upload_cc,
+            base_rtt_ms=one.base_rtt_us / 1e3,
+        )
 
-    monkeypatch.setattr(pool, "run_specs", run_specs)
-    monkeypatch.setattr(pool, "find_kernels", lambda specs: builds)
-    monkeypatch.setattr(campaign, "RESULTS", tmp_path)
-    monkeypatch.delenv("DRWA_TRACES", raising=False)
+    seen = without_guests(monkeypatch, tmp_path, of)
     done = lab(f"campaign --uplink --json {tmp_path}/c.json")
     assert done.code == 0, done.err
     text = (tmp_path / "uplink.md").read_text()
