@@ -49,7 +49,7 @@ enum drwa_phase {
  * @rival:	traffic that nobody governs keeps a queue here
  * @hidden:	bits of the window's scale that the sender does not know of
  * @phase:	enum drwa_phase
- * @trial:	rounds left of a trial, whether one more is hidden
+ * @trial:	rounds left of a trial, whether more are hidden, with those that it first watches
  * @rounds:	in DRWA_DRAIN, those left and two; in DRWA_HOLD, rounds until
  *		its effect is over
  * @epoch:	the binding's: under which of its interface's switchings on it began
@@ -60,7 +60,7 @@ enum drwa_phase {
  * @base_seen_us: when the one-way delay was last that low; not in DRWA_DRAIN
  * @drain_owd_us: least one-way delay of DRWA_DRAIN
  * @good:	in DRWA_HOLD, rate before the last round whose queue was short; in a trial,
- *		that of the round before it
+ *		that of its first round
  * @drain_q_us:	queue at the start of DRWA_DRAIN
  * @rate:	last round's rate in bytes per 2^20 us
  * @cwnd:	classic: cwndest, average of the bytes received in a round
