@@ -123,7 +123,8 @@ static_assert(sizeof(struct drwa) <= 56);
  * @upload:	more than ACKs and requests went up then
  * @late:	nobody had counted for long before, so @others tells only what may go on
  *
- * Written without a lock. A lost update costs a round, one of @governed a segment.
+ * Written without a lock. A lost update costs a round; one of @governed a segment, or the
+ * others of one count.
  */
 struct drwa_link {
 	u32	drain_us;

@@ -41,13 +41,13 @@
  *
  * Without timestamps the RTT stands in for the OWD. Such a connection has no cap while
  * the phone sends more than 1/64 of what it receives, for that queue is in the RTT,
- * too; then it is in START. A pause is in the RTT as well. So a round with one, and a
- * silence in it longer than path and 131 ms, tells it nothing; two such rounds may be a
- * longer path, and are START again. Timestamps that are no clock of milliseconds, or of
- * microseconds, show when q exceeds the RTT, or the delay falls by more than the last
- * RTT: START again, by the RTT.
+ * too; then it is in START. A pause is in the RTT as well. So a round of more than 4 paths
+ * and 262 ms, with a silence in it longer than path and 131 ms, tells it nothing. If the
+ * last RTT was a quarter of that round or more, the path may be longer: START again.
+ * Timestamps that are no clock of milliseconds, or of microseconds, show when q exceeds
+ * the RTT, or the delay falls by more than the last RTT: START again, by the RTT.
  *
- *	      a queue shows                      base not met for 4 s and 16 paths
+ *	      a queue shows                      base not met for 3 s and 12 paths
  *	START -------------> HOLD -------------------------------------> DRAIN
  *	  ^                   ^                                          |   |
  *	  |                   +------------------------------------------+   |
@@ -57,10 +57,10 @@
  * START: slow start may run. The window rises to four times what came in a round, since
  * two of a sender's doublings may fall into one, and does not fall. A queue shows when
  * q > max(target, 4 ms) + silence: a silence delays what comes after it, too (beside
- * others that bring more than 1/16, silences say nothing). The formula
- * rules at once. Where lambda is set in mid-download, a round brings more than twice
- * the window, 64 KB at first: the kernel offered that before, and it stands in the
- * queue. The window is four segments until a round brings no more than twice that.
+ * others that bring more than 1/16, silences say nothing). The formula rules at once. Where
+ * lambda is set in mid-download, or an upload ends that had taken the cap away, a round
+ * brings more than twice the window (64 KB, or none): that was offered before, and stands
+ * in the queue. The window is four segments until a round brings no more than twice that.
  *
  * HOLD: the window follows the formula. It rises at once. It falls only after a full
  * round, or as a rival ends, and not in the round after a DRAIN. Full: the sender used
@@ -84,33 +84,36 @@
  *     then stays is a rival's.
  *   - All but an eighth of the queue stays: the path is longer (a handover). START.
  *   - Some of it goes: the rest is queue, and base stays.
- * DRAIN comes sooner, when the clock passes a second, if q exceeds the target after a full
- * round, no rival is known, and either others bring a quarter, or rate + dev is less than
- * half of the rate before the queue. A path that became far longer looks like a queue,
- * too: its window is too small, so the rate falls, and the window after it, round by round.
+ * DRAIN is looked for as the clock passes a multiple of 4 s, or of 16 to 32 paths if that
+ * is more (beside a rival, of RTTs), and comes if base was not met for three quarters of
+ * it. It comes sooner, when the clock passes a second, if q exceeds the target after a
+ * full round, no rival is known, and either others bring a quarter, or rate + dev is less
+ * than half of the rate before the last round without such a q, or after the last DRAIN. A
+ * path that became far longer looks like a queue, too: its window is too small, so the
+ * rate falls, and the window after it, round by round.
  *
  * Others are what the queue's interfaces received beyond our connections' bytes, counted
  * when a second and four RTTs are over. What comes for other hosts is not seen.
  *
  * A rival fills the queue whatever we do. Beside one the window is four times what
  * came, as in START: a share as without this law. It ends when a DRAIN finds no queue, or
- * when others bring less than 1/16. A count that is two such times late has our pause in
- * it: of what others brought before it leaves half at most, for rivals alone.
+ * when others bring less than 1/16. A count more than two such times after the last has
+ * our pause in it: of what others brought before it leaves half at most, for rivals alone.
  *
  * A middlebox that lowers the window's scale in a SYN hides bits of each window from the
  * sender: it sees 1/2, 1/4, .. of the bytes, and a window that follows what came would
  * shrink for ever. The law's window is the one that the sender sees; the offered one has
  * the hidden bits on top. Such a sender shows by its flights, what comes in an RTT: over
  * nine rounds, of two RTTs at most and with no queue of 8 ms, each is half of the window
- * or less, and differs from the first by no more than a quarter or a segment, for who
- * has less to send varies. In START nobody in HOLD may have used a window within a
- * second, for his queue passes for path, and flights grow when it goes. Then twice the
- * window is offered for three rounds. If all but the first have a rate that is more by a
- * quarter, and no flight is more than twice what it may have been, then the window ended
- * the flights: window by flight, both from before the trial, tells the bits. The window
- * stays meanwhile. Every second, or 16 to 32 paths, a flight of more than one and a half
- * windows takes a bit back, in START, and in a DRAIN that has had no effect. A window of
- * few segments for the sender tells nothing.
+ * and a segment, or less, and differs from the first by no more than a quarter or a
+ * segment, for who has less to send varies. In START nobody in HOLD may have used a
+ * window within a second, for his queue passes for path, and flights grow when it goes.
+ * Then twice the window is offered for three rounds. If all but the first have a rate
+ * that is more by a quarter, and no flight is more than twice what it may have been, then
+ * the window ended the flights: window by flight, both from before the trial, tells the
+ * bits. The window stays meanwhile. Every second, or 16 to 32 paths, a flight of more
+ * than one and a half windows takes a bit back, in START, and in a DRAIN that has had no
+ * effect. A window of few segments for the sender tells nothing.
  *
  * What connections of one queue share (struct drwa_link; an interface is a queue, unless
  * the administrator gave several the same number):
