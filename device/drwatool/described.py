@@ -38,6 +38,7 @@ DATE = "1352851200 +0000"  # 2012-11-14
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_PARAMETERS": "",  # what `git -c` says, of which an alias runs this
     # Objects stay in the pack that they come in, which is gone soon.
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "fastimport.unpackLimit",

@@ -1734,6 +1734,17 @@ def test_patches_do_not_depend_on_the_checkout(world: World, tmp_path: Path) -> 
     assert made[0] == made[1]
 
 
+def test_settings_of_an_alias(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `git -c diff.noprefix=true drwa`, where an alias runs this."""
+    before = world.snapshot()
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'diff.noprefix'='true'")
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
+
+
 def test_entry_runs_without_site_packages(world: World) -> None:
     done = subprocess.run(
         ["/usr/bin/python3", "-I", "-S", "-c", "import sys; sys.exit(sys.version_info < (3, 11))"],
