@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drwatool.errors import ConflictError, DrwaError, LinkError
+from drwatool.errors import ConflictError, DrwaError, ElsewhereError
 from drwatool.git import Repository
 from drwatool.places import (
     Form,
@@ -38,6 +38,7 @@ DATE = "1352851200 +0000"  # 2012-11-14
 ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_PARAMETERS": "",  # what `git -c` says, of which an alias runs this
     # Objects stay in the pack that they come in, which is gone soon.
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "fastimport.unpackLimit",
@@ -146,7 +147,7 @@ def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
     def there(path: str) -> bool:
         try:
             return look(path) is not None
-        except LinkError:
+        except ElsewhereError:
             return True
 
     for step in steps:
@@ -166,12 +167,11 @@ def place(steps: list[Step], read: Reader, with_tests: bool = False) -> Series:
                 continue
             try:
                 text, placed = put(each, changed.get(each.file, look(each.file)))
-            except LinkError as error:
+            except ElsewhereError as error:
                 if with_tests or not each.optional:
                     raise
                 if each.file not in spoiled:
-                    text = f"{each}: it is a symbolic link to {error.target}"
-                    series.left_out.append(text)
+                    series.left_out.append(f"{each}: it is {error.what}")
             except PlaceError as error:
                 if each.file in spoiled:
                     continue
@@ -199,8 +199,8 @@ def without(steps: list[Step], read: Reader) -> tuple[Reader, dict[str, list[str
     def look(path: str) -> str | None:
         try:
             return now[path] if path in now else read(path)
-        except LinkError:
-            return None  # nothing is put into one
+        except ElsewhereError:
+            return None  # nothing is put there
 
     for step in reversed(steps):
         for each in reversed(step.places):

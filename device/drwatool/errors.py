@@ -35,12 +35,12 @@ class UsageError(DrwaError):
     code = 2
 
 
-class LinkError(UsageError):
-    """A file of the tree is a symbolic link."""
+class ElsewhereError(UsageError):
+    """The tree has a file's name, and its text is elsewhere."""
 
-    def __init__(self, path: str, target: str) -> None:
-        super().__init__(f"{path} is a symbolic link to {target}: name the tree that has the file")
-        self.target = target
+    def __init__(self, path: str, what: str, advice: str) -> None:
+        super().__init__(f"{path} is {what}: {advice}")
+        self.what = what
 
 
 class UnsupportedError(DrwaError):

@@ -151,7 +151,7 @@ class Source:
             text = text[:start] + new + text[end:]
         return text
 
-    def take(self, form: Form) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
         """The file's text without what was put there; None if it is not there."""
         spans = self.find(replace(form, verb="replace", what=form.text))
         if len(spans) != 1:
@@ -264,7 +264,7 @@ class CSource(Source):
             raise PlaceError(f"line {self.line_of(span.end) + 1} goes on behind `{form.what}`")
         return end, end, f"{_indented(form.text, indentation)}\n"
 
-    def take(self, form: Form) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
         scope = self._scope_of(form)
         spans = self._occurrences(form.text, scope) if scope else []
         if not spans:
@@ -472,9 +472,9 @@ class BraceSource(CSource):
 
     STEP = "    "
 
-    def take(self, form: Form) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
         if form.verb == "replace":
-            return super().take(form)
+            return super().take(form, times)
         scopes = [Span(0, len(self.text))]
         if form.function:
             scopes = self._bodies(form.function)
@@ -485,9 +485,12 @@ class BraceSource(CSource):
             for span in lines
             if any(each.start <= span.start and span.end <= each.end for each in scopes)
         ]
-        if len(spans) != 1:
+        if len(spans) not in times:
             return None
-        return self.text[: spans[0].start] + self.text[self.line_end(spans[0].end) :]
+        text = self.text
+        for span in reversed(spans):
+            text = text[: span.start] + text[self.line_end(span.end) :]
+        return text
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
         start, end, text = super()._edit(form, span)
@@ -622,7 +625,7 @@ def taken(place: Place, text: str | None) -> dict[str, Form]:
     there = source(place.file, text)
     for form in place.forms:
         try:
-            before = there.take(form)
+            before = there.take(form, place.times)
         except PlaceError:
             continue
         if before is not None:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from drwatool import described, trees
-from drwatool.errors import ConflictError, LinkError, UnsupportedError, UsageError
+from drwatool.errors import ConflictError, ElsewhereError, UnsupportedError, UsageError
 from drwatool.git import GitError, Repository, index_locked
 from drwatool.places import Reader, holds
 from drwatool.trees import Kind, Project
@@ -31,6 +31,9 @@ WRITE_TREE = ("write-tree", "--missing-ok")
 BLAME = ("blame", "-s", "-l", "--no-abbrev", "--ignore-revs-file=")
 # A commit's headers in the words of git mailinfo.
 HEADERS = "Author: %an%nEmail: %ae%nDate: %aD%nSubject: %s"
+# What git has of a file in Git LFS
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\n"
+LFS_ADVICE = "take it out (git lfs untrack), and commit its text (git add --renormalize)"
 # Of a diff, what changes without a line
 EXTENDED_HEADERS = ("old mode", "new mode", "new file mode", "deleted file mode", "GIT binary")
 IN_PROGRESS = {
@@ -187,7 +190,12 @@ def place_series(project: Project, repository: Repository, into: Path, tests: bo
         # A link's blob is the path that it leads to.
         is_line = "\n" not in text
         if is_line and repository.line("ls-tree", base, "--", name).startswith("120000 "):
-            raise LinkError(f"{repository.folder}/{name}", text)
+            what = f"a symbolic link to {text}"
+            raise ElsewhereError(
+                f"{repository.folder}/{name}", what, "name the tree that has the file"
+            )
+        if text.startswith(LFS_POINTER):
+            raise ElsewhereError(f"{repository.folder}/{name}", "in Git LFS", LFS_ADVICE)
         return text
 
     if project.name == trees.KERNEL_PROJECT and read("Makefile") is None:

@@ -1140,6 +1140,20 @@ def test_a_link_in_place_of_a_file_is_refused(world: World) -> None:
     assert f"{path} is a symbolic link to /somewhere/tcp_output.c: name the tree" in done.err
 
 
+def test_a_file_in_lfs_is_called_so(world: World) -> None:
+    """A commit has its pointer, in which no place is."""
+    path = world.top / KERNEL / "net/ipv4/tcp_output.c"
+    pointer = f"oid sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\nsize 1\n"
+    write(path, f"version https://git-lfs.github.com/spec/v1\n{pointer}")
+    commit(world.top / KERNEL, "LFS")
+    before = world.snapshot()
+    for command in "check", "apply":
+        done = world.drwa(command)
+        assert done.code == 2
+        assert f"{path} is in Git LFS: take it out (git lfs untrack)" in " ".join(done.err.split())
+    assert world.snapshot() == before
+
+
 IGNORED = """
 [[place]]
 what = "what is built"
@@ -1718,6 +1732,17 @@ def test_patches_do_not_depend_on_the_checkout(world: World, tmp_path: Path) -> 
         made.append({path.name: path.read_bytes() for path in folder.rglob("*.patch")})
     assert len(made[0]) == 5
     assert made[0] == made[1]
+
+
+def test_settings_of_an_alias(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of `git -c diff.noprefix=true drwa`, where an alias runs this."""
+    before = world.snapshot()
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", "'diff.noprefix'='true'")
+    applied = world.drwa("apply")
+    assert applied.code == 0, applied.err
+    assert states(world) == ["fully", "fully", "fully"]
+    assert world.drwa("revert").code == 0
+    assert world.snapshot() == before
 
 
 def test_entry_runs_without_site_packages(world: World) -> None:

@@ -33,6 +33,7 @@ apex {
 }
 """
 IMAGE_17 = IMAGE.replace('        "netd.o"', '        "dscpPolicy@funcs.o",\n        "netd.o"')
+INPROCESS = IMAGE + IMAGE.replace("apex {", "override_apex {")
 HEADER = {"bpf/progs/include/bpf_helpers.h": "#define LICENSE(NAME) char _license[] = (NAME)\n"}
 THEIRS = ["offload.o", "clatd.o", "netd.o"]
 
@@ -81,6 +82,14 @@ def test_places_of_a_release(name: str) -> None:
     changed = {path for path, text in release.files.items() if after[path] != text}
     assert changed == ({APEX, LOADER} if release.listed else {APEX})
     assert release.listed == ("drwa.o" in after.get(LOADER, ""))
+
+
+def test_an_image_with_the_programs_in_its_process() -> None:
+    """Trees for older kernels have it. Without ours, a phone boots, and is not governed."""
+    files = {OLD_LOADER: BY_FOLDER, APEX: INPROCESS}
+    _, after = placed(STEPS, files)
+    assert after[APEX].count('        "drwa.o",\n        "dscpPolicy.o",\n') == 2
+    assert_reverts(STEPS, files)
 
 
 @pytest.mark.parametrize("name", RELEASES)
