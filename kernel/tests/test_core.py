@@ -385,9 +385,9 @@ class Radio:
         # How far into a burst rounds ended
         self.ends_us: list[int] = []
 
-    def burst(self, segments: int, queue_us: int = 30_000) -> None:
-        """The queue is gone in DRAIN, and is more than a silence at the end of START."""
-        q_us = 0 if self.laws[0].phase == DRAIN else queue_us
+    def burst(self, segments: int, queue_us: int = 30_000, drained_us: int = 0) -> None:
+        """DRAIN leaves drained_us of the queue, which is more than a silence at START's end."""
+        q_us = drained_us if self.laws[0].phase == DRAIN else queue_us
         if queue_us and self.laws[0].phase == START:
             q_us += self.gap_us
         start_us = self.laws[0].now_us + self.gap_us
@@ -466,6 +466,35 @@ def test_a_long_silence_is_an_outage() -> None:
     law.receive(700_000, MSS, 0)
     law.round()
     assert 10_000 < law.link.silence_us - before_us <= (1 << 17) / 8
+
+
+def test_a_drain_that_met_a_silence_is_no_longer_path() -> None:
+    """What is sent in DRAIN waits for the next burst, by less than a silence."""
+    base_us = 60_000
+    radio = Radio(10_000, 40_000, base_us)
+    law = radio.laws[0]
+
+    def burst(queue_us: int, drained_us: int = 0) -> None:
+        """In DRAIN, of what an RTT has: it meets two of them."""
+        radio.burst(law.wnd // MSS // 2 if law.phase == DRAIN else 40, queue_us, drained_us)
+
+    radio.burst(40, 0)
+    for _ in range(200):
+        burst(30_000)
+    while law.phase == DRAIN:
+        burst(30_000)
+    assert law.path_us == base_us
+    while law.phase != DRAIN:
+        burst(3_000)
+    before = len(radio.ends_us)
+    while len(radio.ends_us) == before:
+        # What was offered before
+        radio.burst(40, 3_000, 25_000)
+    while law.phase == DRAIN:
+        burst(3_000, 25_000)
+    assert law.phase == HOLD
+    burst(3_000)
+    assert law.path_us < base_us + 5_000
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
