@@ -151,16 +151,24 @@ class Source:
             text = text[:start] + new + text[end:]
         return text
 
-    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...]) -> str | None:
         """The file's text without what was put there; None if it is not there."""
         spans = self.find(replace(form, verb="replace", what=form.text))
-        if len(spans) != 1:
+        if len(spans) not in times:
             return None
-        start, end = spans[0].start, spans[0].end
-        if form.verb == "replace":
-            return self.text[:start] + form.what + self.text[end:]
-        # The last line goes as well where it is empty.
-        return self.text[:start] + self.text[self.line_end(end) :]
+        if form.verb != "replace":
+            return self._without(spans)
+        text = self.text
+        for span in reversed(spans):
+            text = text[: span.start] + form.what + text[span.end :]
+        return text
+
+    def _without(self, spans: list[Span]) -> str:
+        """The file's text without these lines. The last one goes as well where it is empty."""
+        text = self.text
+        for span in reversed(spans):
+            text = text[: span.start] + text[self.line_end(span.end) :]
+        return text
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
         if form.verb == "replace":
@@ -264,7 +272,7 @@ class CSource(Source):
             raise PlaceError(f"line {self.line_of(span.end) + 1} goes on behind `{form.what}`")
         return end, end, f"{_indented(form.text, indentation)}\n"
 
-    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...]) -> str | None:
         scope = self._scope_of(form)
         spans = self._occurrences(form.text, scope) if scope else []
         if not spans:
@@ -472,7 +480,7 @@ class BraceSource(CSource):
 
     STEP = "    "
 
-    def take(self, form: Form, times: tuple[int, ...] = (1,)) -> str | None:
+    def take(self, form: Form, times: tuple[int, ...]) -> str | None:
         if form.verb == "replace":
             return super().take(form, times)
         scopes = [Span(0, len(self.text))]
@@ -485,12 +493,7 @@ class BraceSource(CSource):
             for span in lines
             if any(each.start <= span.start and span.end <= each.end for each in scopes)
         ]
-        if len(spans) not in times:
-            return None
-        text = self.text
-        for span in reversed(spans):
-            text = text[: span.start] + text[self.line_end(span.end) :]
-        return text
+        return self._without(spans) if len(spans) in times else None
 
     def _edit(self, form: Form, span: Span) -> tuple[int, int, str]:
         start, end, text = super()._edit(form, span)

@@ -287,6 +287,16 @@ def test_lines_of_other_files() -> None:
     assert put(either, MAKEFILE)[1].lines == (1,)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['after = "obj-y := a.o"\ntext = "obj-m := b.o"', 'replace = "obj-y := a.o"\ntext = "c"'],
+)
+def test_a_line_that_is_there_twice(text: str) -> None:
+    """Both are put, and both are taken."""
+    makefile = "obj-y := a.o\nobj-y := a.o\n"
+    assert len(changed(f"{text}\ntimes = 2", makefile, "Makefile")) == 2
+
+
 def test_a_tree_is_asked_and_not_its_version() -> None:
     files = {"a.c": SOURCE}
     there = 'after = "init(sk);"\ntext = "a();"\nwhen = '
