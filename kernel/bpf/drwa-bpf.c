@@ -425,7 +425,7 @@ static void clear(const char *map, u32 slot, const void *zeroes)
 }
 
 /* What passed while filters were away was not seen: the programs take no offer from before
- * for the last one. What came over another queue is none of this one's.
+ * for the last one.
  */
 static void begin_anew(u32 slot)
 {
@@ -433,23 +433,10 @@ static void begin_anew(u32 slot)
 	struct drwa_counts counts;
 
 	if (!bpf_map_lookup_elem(fd, &slot, &counts)) {
-		counts.began_us = 0;
+		counts.joined = 0;
 		bpf_map_update_elem(fd, &slot, &counts, BPF_ANY);
 	}
 	close(fd);
-}
-
-/* From queue @before to that of @dev. No packet comes between: it would count in the new queue from
- * where the old one was.
- */
-static void change_dev(const struct devs *devs, u32 ifindex, const struct drwa_dev *dev,
-		       u32 before)
-{
-	if (dev->queue != before) {
-		bpf_map_delete_elem(devs->map, &ifindex);
-		begin_anew(dev->slot);
-	}
-	write_dev(devs, ifindex, dev);
 }
 
 /* A place that no interface counts in */
@@ -1039,7 +1026,7 @@ static int attach(const struct options *o)
 	if (!known || !is_attached(o->ifindex, &dev))
 		add_programs(&devs, o, &dev);
 	dev.lambda = o->lambda;
-	change_dev(&devs, o->ifindex, &dev, known ? known->queue : dev.queue);
+	write_dev(&devs, o->ifindex, &dev);
 	return DONE;
 }
 
@@ -1060,7 +1047,6 @@ static int set(const struct options *o)
 	static struct devs devs;
 	struct drwa_dev *dev;
 	sigset_t held;
-	u32 queue;
 
 	if (!o->lambda_given && !o->queue_given && !o->aqm_given && !o->clients_given)
 		die(WRONG, "set needs --lambda, --queue, --aqm or --clients");
@@ -1070,13 +1056,12 @@ static int set(const struct options *o)
 	hold_signals(&held);
 	same_netns();
 	dev = need_dev(&devs, o);
-	queue = dev->queue;
 	if (o->lambda_given)
 		dev->lambda = o->lambda;
 	if (o->queue_given)
 		choose_queue(&devs, o->ifindex, dev, o->queue);
 	choose_traffic(dev, o);
-	change_dev(&devs, o->ifindex, dev, queue);
+	write_dev(&devs, o->ifindex, dev);
 	return DONE;
 }
 

@@ -721,7 +721,7 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 			return;
 	}
 	f->came_us = s->now_us;
-	if (f->came_since_us != (u32)counts->began_us)
+	if (f->came_since_us != counts->began_us)
 		resume(f, counts, s);
 	if (f->aside) {
 		/* What was offered is not followed, so any will do. */
@@ -1030,7 +1030,7 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 		 const struct drwa_dev *dev, struct drwa_counts *counts)
 {
 	u32 acked = bpf_ntohl(s->tcp->ack);
-	bool seen = f->sent_since_us == (u32)counts->began_us, lan, markable;
+	bool seen = f->sent_since_us == counts->began_us, lan, markable;
 	u32 now_us;
 
 	if (!seen) {
@@ -1085,7 +1085,7 @@ struct place {
 /* Return: false if nobody attached to its interface. */
 static bool find(const struct __sk_buff *skb, struct place *p)
 {
-	u32 ifindex = skb->ifindex, slot;
+	u32 ifindex = skb->ifindex, slot, joined;
 
 	p->dev = bpf_map_lookup_elem(&drwa_devs, &ifindex);
 	if (!p->dev)
@@ -1096,10 +1096,13 @@ static bool find(const struct __sk_buff *skb, struct place *p)
 	p->queue = bpf_map_lookup_elem(&drwa_queues, &slot);
 	if (!p->counts || !p->queue)
 		return false;
-	if (!p->counts->began_us) {
+	joined = p->dev->queue + 1;
+	if (p->counts->joined != joined) {
 		p->counts->came_before = p->queue->came - p->counts->came;
 		p->counts->sent_before = p->queue->sent - p->counts->sent;
-		p->counts->began_us = bpf_ktime_get_ns() / NSEC_PER_USEC | 1;
+		if (!p->counts->joined)
+			p->counts->began_us = clock_us();
+		p->counts->joined = joined;
 	}
 	return true;
 }

@@ -116,8 +116,9 @@ struct drwa_queue {
  * @capped:	segments that offered less
  * @delay_us:	rounds by queueing delay
  * @rtt_us:	rounds by RTT without it
- * @began_us:	when the first packet crossed since the owner emptied this, odd: it does for a
- *		new interface, for filters that come back, and for one that joins another queue
+ * @began_us:	when the first packet crossed since the owner emptied @joined
+ * @joined:	one more than the place of the queue that @came counts in. The owner empties it for
+ *		a new interface, and for filters that come back.
  * @udp_flows:	flows of UDP that became judged
  * @udp_dropped: packets of theirs that were dropped
  * @udp_deaf:	flows that did not react, and are left alone
@@ -138,7 +139,8 @@ struct drwa_counts {
 	__u64	capped;
 	__u64	delay_us[DRWA_BINS];
 	__u64	rtt_us[DRWA_BINS];
-	__u64	began_us;
+	__u32	began_us;
+	__u32	joined;
 	__u64	udp_flows;
 	__u64	udp_dropped;
 	__u64	udp_deaf;

@@ -1368,6 +1368,40 @@ cat offered
     assert back == 0
 
 
+def test_the_window_as_the_queue_changes(built: Path, tmp_path: Path) -> None:
+    """The connection is governed as before: the next ACK offers nothing that the kernel would."""
+    (tmp_path / "offers").write_text(OFFERS)
+    script = """\
+governed() { for _ in 1 2 3; do waits "bpf status | grep -q '10.77.* hold'" && return; done; }
+ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latency 300ms
+ip netns exec server python3 offers >offered &
+sniffer=$!
+serve all
+ip link add wwan1 type veth peer name srv1
+bpf attach --interface wwan1 --queue 7
+bpf attach --interface wwan0
+python3 -c "
+import socket
+c = socket.create_connection(('10.77.0.1', 5001))
+while c.recv(1 << 20):
+    pass
+" &
+governed
+sleep 1
+rm -f wide
+for queue in 7 8 7; do
+    bpf set --interface wwan0 --queue $queue
+    sleep 0.3
+    [ ! -e wide ] && echo narrow
+done
+bpf set --interface wwan0 --lambda 0
+waits '[ -e wide ]' && echo wide
+kill $sniffer
+"""
+    said_so = said(built, f"cd {tmp_path}\n{SERVER}{script}", 60)
+    assert said_so.split() == ["narrow"] * 3 + ["wide"]
+
+
 def test_a_connection_that_outlives_its_modem(built: Path) -> None:
     """It is the new interface's, and governed there."""
     script = """\

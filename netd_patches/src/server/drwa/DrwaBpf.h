@@ -83,8 +83,10 @@ struct DrwaBpfCounts {
     uint64_t capped;
     uint64_t delayUs[kBins];
     uint64_t rttUs[kBins];
-    // When the first packet crossed; 0 lets the programs begin anew.
-    uint64_t beganUs;
+    // When the first packet crossed, and one more than the place of its queue; there 0 lets the
+    // programs begin anew.
+    uint32_t beganUs;
+    uint32_t joined;
     // Flows of UDP that were judged, packets that were dropped, flows left alone.
     uint64_t udpFlows;
     uint64_t udpDropped;

@@ -199,10 +199,7 @@ Result<void> DrwaPrograms::switchOn(const Pins& pins, const Devs& devs, uint32_t
     if (!dev.ok()) return dev.error();
     auto written = mBpf->write(pins.devs, index, *dev);
     if (!written.ok()) return written;
-    const auto known = devs.find(index);
-    // What came over another queue is none of this one's.
-    const bool anew = known == devs.end() || known->second.queue != dev->queue;
-    return attach(pins, index, ifName, *dev, anew);
+    return attach(pins, index, ifName, *dev);
 }
 
 // Without an entry, a filter of this priority is another's: so the entry goes last.
@@ -286,23 +283,21 @@ Result<uint32_t> DrwaPrograms::chooseQueue(const Pins& pins, const Devs& devs, u
 }
 
 Result<void> DrwaPrograms::attach(const Pins& pins, uint32_t index, const std::string& ifName,
-                                  const DrwaBpfDev& dev, bool anew) const {
+                                  const DrwaBpfDev& dev) const {
     std::vector<size_t> missing;
     for (size_t i = 0; i < std::size(kHooks); i++) {
         auto attached = isAttached(pins, index, kHooks[i], ifName);
         if (!attached.ok()) return attached.error();
         if (!*attached) missing.push_back(i);
     }
-    if (anew || !missing.empty()) {
-        // What passed while filters were away was not seen: the programs must take no offer from
-        // before for the last one.
-        auto counts = mBpf->read<DrwaBpfCounts>(pins.counts, dev.slot);
-        if (!counts.ok()) return counts.error();
-        counts->beganUs = 0;
-        auto written = mBpf->write(pins.counts, dev.slot, *counts);
-        if (!written.ok()) return written;
-    }
     if (missing.empty()) return {};
+    // What passed while filters were away was not seen: the programs must take no offer from before
+    // for the last one.
+    auto counts = mBpf->read<DrwaBpfCounts>(pins.counts, dev.slot);
+    if (!counts.ok()) return counts.error();
+    counts->joined = 0;
+    auto written = mBpf->write(pins.counts, dev.slot, *counts);
+    if (!written.ok()) return written;
     // netd makes the qdisc for networks that are no VPNs.
     auto clsact = mBpf->addClsact(index);
     if (!clsact.ok() && clsact.error().code() != EEXIST) {

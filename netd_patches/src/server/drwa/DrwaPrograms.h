@@ -136,7 +136,7 @@ class DrwaPrograms {
     base::Result<uint32_t> chooseQueue(const Pins& pins, const Devs& devs, uint32_t index,
                                        uint32_t number) const;
     base::Result<void> attach(const Pins& pins, uint32_t index, const std::string& ifName,
-                              const DrwaBpfDev& dev, bool anew) const REQUIRES(mMutex);
+                              const DrwaBpfDev& dev) const REQUIRES(mMutex);
     base::Result<bool> isAttached(const Pins& pins, uint32_t index, DrwaBpf::Hook hook,
                                   const std::string& ifName) const;
     base::Result<void> addFilter(uint32_t index, DrwaBpf::Hook hook, int program) const;

@@ -208,19 +208,19 @@ TEST_F(DrwaProgramsTest, SaidAgainItBringsFiltersBack) {
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
     const uint32_t slot = mBpf->devs().at(mRmnet0).slot;
     DrwaBpfCounts counts = {};
-    counts.beganUs = 5;
+    counts.joined = 5;
     counts.rounds = 7;
     mBpf->put("counts", slot, counts);
     const int changes = mBpf->changes;
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
     EXPECT_EQ(mBpf->changes, changes + 1);
-    EXPECT_EQ(mBpf->valuesOf<DrwaBpfCounts>("counts").at(slot).beganUs, 5u);
+    EXPECT_EQ(mBpf->valuesOf<DrwaBpfCounts>("counts").at(slot).joined, 5u);
     // As netd does when it leaves a network, and as somebody with tc may
     mBpf->removeClsact(mRmnet0);
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
     EXPECT_TRUE(isOn(mRmnet0));
     counts = mBpf->valuesOf<DrwaBpfCounts>("counts").at(slot);
-    EXPECT_EQ(counts.beganUs, 0u);
+    EXPECT_EQ(counts.joined, 0u);
     EXPECT_EQ(counts.rounds, 7u);
     mBpf->filters.erase({mRmnet0, Hook::kEgress});
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
@@ -300,10 +300,10 @@ TEST_F(DrwaProgramsTest, WhoHasOneNumberSharesAQueue) {
     ASSERT_EQ(errorOfSetting("rmnet2", "125 0 0 1"), 0);
     EXPECT_NE(queue(mBpf->indexOf("rmnet2")), queue(mRmnet1));
     ASSERT_EQ(errorOfSetting("rmnet2", kOff), 0);
-    // The first one leaves its queue to the other, and begins anew.
+    // The first one leaves its queue to the other. Nothing passes unseen.
     const uint32_t shared = queue(mEth0);
     DrwaBpfCounts counts = {};
-    counts.beganUs = 5;
+    counts.joined = 5;
     mBpf->put("counts", slot(mRmnet0), counts);
     DrwaBpfQueue used;
     memset(&used, 0xff, sizeof(used));
@@ -312,7 +312,7 @@ TEST_F(DrwaProgramsTest, WhoHasOneNumberSharesAQueue) {
     EXPECT_EQ(queue(mEth0), shared);
     EXPECT_NE(queue(mRmnet0), shared);
     EXPECT_NE(queue(mRmnet0), queue(mRmnet1));
-    EXPECT_EQ(mBpf->valuesOf<DrwaBpfCounts>("counts").at(slot(mRmnet0)).beganUs, 0u);
+    EXPECT_EQ(mBpf->valuesOf<DrwaBpfCounts>("counts").at(slot(mRmnet0)).joined, 5u);
     EXPECT_EQ(mBpf->valuesOf<DrwaBpfQueue>("queues").at(queue(mRmnet0)).state[0], 0);
     // Alone in it, it keeps the queue when its number changes.
     const uint32_t own = queue(mRmnet0);

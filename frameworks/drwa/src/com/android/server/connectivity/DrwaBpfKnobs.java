@@ -279,11 +279,11 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
         public final byte[] rttUs;
 
         /**
-         * When the first packet crossed since then, or since the filters came back, by the
-         * programs' clock.
+         * When the first packet crossed since then, or since the filters came back, and the place
+         * of its queue: two members that the programs alone read.
          */
         @Field(order = 11, type = Type.U63)
-        public final long beganUs;
+        public final long began;
 
         /** Flows of UDP that are held to a short queue. */
         @Field(order = 12, type = Type.U63)
@@ -321,7 +321,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
                 final long capped,
                 final byte[] delayUs,
                 final byte[] rttUs,
-                final long beganUs,
+                final long began,
                 final long udpFlows,
                 final long udpDropped,
                 final long udpDeaf,
@@ -339,7 +339,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
             this.capped = capped;
             this.delayUs = delayUs;
             this.rttUs = rttUs;
-            this.beganUs = beganUs;
+            this.began = began;
             this.udpFlows = udpFlows;
             this.udpDropped = udpDropped;
             this.udpDeaf = udpDeaf;
@@ -362,7 +362,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
                     capped,
                     delayUs,
                     rttUs,
-                    0 /* beganUs */,
+                    0 /* began */,
                     udpFlows,
                     udpDropped,
                     udpDeaf,
@@ -421,12 +421,6 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
             mDev = dev;
             mWritten = written;
             mFilters = filters;
-        }
-
-        /** What came over another queue is none of this one's: the programs have to begin anew. */
-        Filters getFiltersFor(Dev dev) {
-            final boolean stays = mFilters == Filters.NONE || dev.queue == mDev.queue;
-            return stays ? mFilters : Filters.PERHAPS;
         }
 
         Entry with(boolean written) {
@@ -800,8 +794,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
             String iface, int index, @Nullable Entry known, Dev dev, DrwaSetting setting) {
         if (known != null && known.mWritten && dev.equals(known.mDev)) return Result.DONE;
         final Filters left = mGone.remove(index) ? Filters.PERHAPS : Filters.NONE;
-        final Entry entry =
-                new Entry(index, dev, false, known == null ? left : known.getFiltersFor(dev));
+        final Entry entry = new Entry(index, dev, false, known == null ? left : known.mFilters);
         mEntries.put(iface, entry);
         try {
             mDevs.updateEntry(new Struct.S32(index), dev);

@@ -431,9 +431,9 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
             final byte[] state = before == shared ? new byte[DrwaBpfKnobs.QUEUE_BYTES] : full;
             assertArrayEquals(state, mBpf.queues.getAll().get(own).state);
             mBpf.queues.put(own, new DrwaBpfKnobs.Queue(full));
-            // Where it is another one, the programs begin anew
+            // Nothing passes unseen
             final int slot = (int) getDev(RMNET).slot;
-            assertEquals(before == shared ? 0 : 1, mBpf.counts.getAll().get(slot).beganUs);
+            assertEquals(1, mBpf.counts.getAll().get(slot).began);
         }
         assertArrayEquals(full, mBpf.queues.getAll().get((int) shared).state);
         assertGoverned(RMNET, TUN);
@@ -473,7 +473,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertArrayEquals(new byte[DrwaBpfKnobs.QUEUE_BYTES], mBpf.queues.getAll().get(0).state);
         final String text = dump();
         assertTrue(text, text.contains("queue=100 flows=0 rounds=0 capped=0 came=0 sent=0"));
-        assertEquals(0, mBpf.counts.getAll().get(0).beganUs);
+        assertEquals(0, mBpf.counts.getAll().get(0).began);
     }
 
     @Test
@@ -603,10 +603,10 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         mBpf.counts.put(0, makeCountsOfBefore());
         final String shown = mBpf.counts.getAll().get(0).toString();
         connect(CELL, cellular(SUB), link(RMNET));
-        assertEquals(10, mBpf.counts.getAll().get(0).beganUs);
+        assertEquals(10, mBpf.counts.getAll().get(0).began);
         connect(OTHER, cellular(SUB), link(RMNET));
         final DrwaBpfKnobs.Counts counts = mBpf.counts.getAll().get(0);
-        assertEquals(0, counts.beganUs);
+        assertEquals(0, counts.began);
         assertEquals(shown, counts.toString());
         assertArrayEquals(makeBefore(), counts.before);
     }
@@ -938,7 +938,8 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         "__u64 capped",
                         "__u64 delay_us[DRWA_BINS]",
                         "__u64 rtt_us[DRWA_BINS]",
-                        "__u64 began_us",
+                        "__u32 began_us",
+                        "__u32 joined",
                         "__u64 udp_flows",
                         "__u64 udp_dropped",
                         "__u64 udp_deaf",

@@ -118,7 +118,7 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
                         former.capped,
                         former.delayUs,
                         former.rttUs,
-                        former.beganUs,
+                        former.began,
                         former.udpFlows,
                         former.udpDropped,
                         former.udpDeaf,
