@@ -39,11 +39,13 @@ class Section:
 
 
 def sections(path: Path) -> list[Section]:
-    """Of a little-endian ELF64 file."""
+    """Of an ELF64 file, of either byte order."""
     elf = path.read_bytes()
-    (table,) = struct.unpack_from("<Q", elf, 40)
-    size, count, names_at = struct.unpack_from("<HHH", elf, 58)
-    headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + i * size) for i in range(count)]
+    order = {1: "<", 2: ">"}[elf[5]]
+    (table,) = struct.unpack_from(order + "Q", elf, 40)
+    size, count, names_at = struct.unpack_from(order + "HHH", elf, 58)
+    layout = order + "IIQQQQIIQQ"
+    headers = [struct.unpack_from(layout, elf, table + i * size) for i in range(count)]
     names = elf[headers[names_at][4] :]
     return [
         Section(

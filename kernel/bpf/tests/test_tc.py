@@ -73,6 +73,15 @@ def programs(
     return found
 
 
+def test_other_byte_order(tmp_path: Path) -> None:
+    """A big-endian router's programs compile, and are short enough."""
+    command = ["make", f"--directory={BPF}", f"OUT={tmp_path}", "BPF_TARGET=bpfeb"]
+    subprocess.run([*command, str(tmp_path / "drwa.bpf.o")], check=True, capture_output=True)
+    assert (tmp_path / "drwa.bpf.o").read_bytes()[5] == 2
+    found = {s.name: len(s.data) / 8 for s in sections(tmp_path / "drwa.bpf.o")}
+    assert all(500 < found[name] <= INSTRUCTIONS for name in PROGRAMS)
+
+
 def test_they_are_short_enough(
     programs: dict[str, list[tuple[int, int, int, int]]],
 ) -> None:
