@@ -57,6 +57,7 @@ for service in connectivity drwa; do dumpsys $service 2>/dev/null; done |
 	grep -E '^ *(Knobs: BPF|No BPF: )|BPF programs cannot be attached' | sed 's/^ */programs=/'
 echo "timestamps=$(cat /proc/sys/net/ipv4/tcp_timestamps 2>/dev/null)"
 echo "setting=$(settings get global drwa_enabled 2>/dev/null)"
+echo "ingress=$(settings get global ingress_rate_limit_bytes_per_second 2>/dev/null)"
 echo "flag=$(device_config get tethering drwa 2>/dev/null)"
 echo "disabled=$(getprop persist.drwa.disable 2>/dev/null)"
 echo "module=$(pm list packages --apex-only 2>/dev/null | grep tethering)"
@@ -372,6 +373,7 @@ def phone(answers: str, host: str | None) -> Iterator[Finding]:
             found.setdefault(key, []).append(value)
     host = host or ("B" if "service" in found else "A")
     kernel = found.get("kernel", ["?"])[0]
+    programs = found.get("programs", [])
     if knobs := found.get("knob"):
         words = [knob.replace("/tcp_drwa_lambda", "").split() for knob in knobs]
         on = [_describe(*each) for each in words if each[1] != "0"]
@@ -387,7 +389,7 @@ def phone(answers: str, host: str | None) -> Iterator[Finding]:
             )
         yield from _parted(words)
     else:
-        yield _phone_without_knob(kernel, found.get("programs", []), host)
+        yield _phone_without_knob(kernel, programs, host)
     if host == "A" and any("com.google." in module for module in found.get("module", [])):
         yield Finding(
             BAD,
@@ -405,6 +407,12 @@ def phone(answers: str, host: str | None) -> Iterator[Finding]:
             BAD,
             "phone: the setting drwa_enabled is 0, which switches DRWA off",
             "adb shell settings delete global drwa_enabled",
+        )
+    if programs and found.get("ingress", ["null"])[0] not in ("null", "-1"):
+        yield Finding(
+            BAD,
+            "phone: the developers' download limit is set, which has the programs' place",
+            "adb shell settings put global ingress_rate_limit_bytes_per_second -1",
         )
     if found.get("flag", ["null"])[0] == "-1":
         yield Finding(

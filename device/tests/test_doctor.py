@@ -308,6 +308,8 @@ carrier=drwa_enabled_bool = false
         ),
         ("setting=null", "setting=0", "the setting drwa_enabled is 0"),
         ("setting=null", "setting=1", None),
+        # Kernel files are not in its way.
+        ("flag=null", "ingress=1000000", None),
         ("flag=null", "flag=-1", "the flag tethering/drwa is -1"),
         ("flag=null", "flag=1", None),
         ("disabled=", "disabled=true", "persist.drwa.disable is set"),
@@ -353,6 +355,10 @@ def test_programs_in_place_of_the_knob() -> None:
     assert "dumpsys connectivity" in unknown.advice
     attached = "programs=Knobs: BPF, /sys/fs/bpf/x\n" + WITHOUT_KNOB
     assert next(doctor.phone(attached, "A")).verdict == doctor.GOOD
+    for limit, found in ("-1", 0), ("125000", 1):
+        bad = verdicts(f"ingress={limit}\n{attached}")
+        assert len(bad) == found
+        assert all("download limit" in what for what in bad)
     netds = "programs=Knobs: BPF, through netd\n" + WITHOUT_KNOB
     (governed, *_) = doctor.phone(netds, "B")
     assert governed.verdict == doctor.GOOD
