@@ -433,6 +433,8 @@ static void begin_anew(u32 slot)
 	struct drwa_counts counts;
 
 	if (!bpf_map_lookup_elem(fd, &slot, &counts)) {
+		/* Programs of before look at this one. */
+		counts.began_us = 0;
 		counts.joined = 0;
 		bpf_map_update_elem(fd, &slot, &counts, BPF_ANY);
 	}

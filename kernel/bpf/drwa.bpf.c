@@ -583,6 +583,8 @@ static void take_sample(struct drwa_flow *f, const struct segment *s, u32 rtt_us
 	}
 	drwa_reset(&f->d, DRWA_LAW_DELAY);
 	drwa_start(&f->d, s->now_us, f->next, rtt_us, owd_us, s->ts);
+	if (!f->owd_us)
+		f->owd_us = owd_us;
 	align(f);
 }
 
@@ -662,16 +664,16 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 {
 	u32 owd_us = s->now_us - s->tsval * USEC_PER_MSEC;
 
-	if (!s->ts || !f->d.rtt_us || !f->d.clock)
+	if (!s->ts || !f->d.clock)
 		return;
-	if (!is_fresh(s->now_us, READ_ONCE(queue->udp_us), DRWA_SECOND_US) || !f->owd_known) {
+	if (!is_fresh(s->now_us, READ_ONCE(queue->udp_us), DRWA_SECOND_US))
 		f->owd_us = f->d.base_us;
-		f->owd_known = 1;
-	}
 	if ((s32)(owd_us - f->owd_us) < 0)
 		f->owd_us = owd_us;
-	tell_delay(queue, s->now_us, s->key->local_port << 16 | s->key->remote_port,
-		   owd_us - f->owd_us);
+	/* More than that is no clock, which the law sees when its second round ends. */
+	if (owd_us - f->owd_us <= f->d.rtt_us)
+		tell_delay(queue, s->now_us, s->key->local_port << 16 | s->key->remote_port,
+			   owd_us - f->owd_us);
 }
 
 /* What waits for the end of an outage is no queue that a sender could do anything about:
@@ -1033,6 +1035,8 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	bool seen = f->sent_since_us == counts->began_us, lan, markable;
 	u32 now_us;
 
+	/* Or it came another way meanwhile, where more was offered. */
+	seen &= (s32)(acked - f->edge) <= 0;
 	if (!seen) {
 		/* The filters were away: this one tells what was offered meanwhile. */
 		f->sent_since_us = counts->began_us;

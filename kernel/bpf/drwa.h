@@ -239,7 +239,6 @@ enum drwa_aside {
  * @answered:	both ends' SYN were seen
  * @fin_came:	DRWA_FIN and DRWA_RST, as they were seen of the sender
  * @owd_us:	one-way delay without UDP's queue, any offset
- * @owd_known:	it was set
  *
  * Written where segments are sent:
  * @acked:	highest acknowledged byte
@@ -281,7 +280,6 @@ struct drwa_flow {
 	__u8		answered;
 	__u8		fin_came;
 	__u32		owd_us;
-	__u8		owd_known;
 
 	__u32		acked;
 	__u32		edge;

@@ -18,6 +18,7 @@ enum { SYN = 2, ACK = 16, TCP = 6 };
 
 #define OURS	1000
 #define THEIRS	5000
+#define RTT_MS	500
 
 struct packet {
 	u8	bytes[PACKET_MAX];
@@ -94,13 +95,49 @@ static u32 handshake_us(int flows, bool passive, int times)
 	return f.d.rtt_us;
 }
 
+static void stamped(bool out, u8 flags, u32 tsval, u32 tsecr)
+{
+	u8 tcp[32 + 100] = { [12] = 32 / 4 << 4, [13] = flags, [20] = 1, 1, 8, 10 };
+	bool syn = flags & SYN;
+	struct packet p;
+
+	put32(tcp + 4, (out ? OURS : THEIRS) + !syn);
+	if (flags & ACK)
+		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
+	put16(tcp + 14, 0xffff);
+	put32(tcp + 24, tsval);
+	put32(tcp + 28, tsecr);
+	p = make(out, tcp, syn ? 32 : sizeof(tcp));
+	run(out, &p);
+}
+
+/* What a first segment tells of UDP's queue that comes @waits_ms after a handshake of RTT_MS, by a
+ * clock that counted @ticks meanwhile
+ */
+static u32 told_us(int queues, u32 waits_ms, u32 ticks)
+{
+	static const struct drwa_queue none;
+	struct drwa_queue queue;
+	u32 place = 0;
+
+	port++;
+	bpf_map_update_elem(queues, &place, &none, BPF_ANY);
+	stamped(true, SYN, 1, 0);
+	usleep(RTT_MS * 1000);
+	stamped(false, SYN | ACK, 777, 1);
+	usleep(waits_ms * 1000);
+	stamped(false, ACK, 777 + ticks, 1);
+	bpf_map_lookup_elem(queues, &place, &queue);
+	return queue.delay_us;
+}
+
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125 };
+	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125, .aqm = DRWA_AQM_ON };
 	struct bpf_object *object;
 	u32 loopback = LOOPBACK;
-	int flows;
+	int flows, queues;
 
 	if (argc != 2) {
 		fputs("Usage: exchanges OBJECT\n", stderr);
@@ -113,11 +150,14 @@ int main(int argc, char **argv)
 	ingress = program(object, "drwa_ingress");
 	egress = program(object, "drwa_egress");
 	flows = bpf_object__find_map_fd_by_name(object, "drwa_flows");
+	queues = bpf_object__find_map_fd_by_name(object, "drwa_queues");
 	bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "drwa_devs"), &loopback, &dev,
 			    BPF_ANY);
 	for (int passive = 0; passive < 2; passive++)
 		for (int times = 1; times < 4; times++)
 			printf("%s %d: %u\n", passive ? "SYN ACK" : "SYN", times,
 			       handshake_us(flows, passive, times));
+	printf("queue: %u\n", told_us(queues, 200, 175));
+	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
 	return 0;
 }

@@ -624,7 +624,8 @@ static const char *judge(const struct seen *s, struct known *k, const u8 *before
 	    (s->flags & (SYN | RST)))
 		return NULL;
 	governed_acks++;
-	if (k->attached != attached) {
+	/* What is acknowledged beyond that was offered where nobody saw it. */
+	if (k->attached != attached || (s32)(s->ack - k->edge) > 0) {
 		if (window != s->window)
 			return "changed, and what was offered is not known";
 		k->attached = attached;
@@ -791,7 +792,6 @@ static bool force_base(struct bpf_object *object, u64 digest, u32 *owd_us)
 	    bpf_map_lookup_elem(map(object, "drwa_queues"), &slot, &queue))
 		return false;
 	f.owd_us = f.d.base_us - 1000;
-	f.owd_known = 1;
 	queue.udp_us = ahead_us();
 	bpf_map_update_elem(map(object, "drwa_flows"), &digest, &f, BPF_EXIST);
 	bpf_map_update_elem(map(object, "drwa_queues"), &slot, &queue, BPF_EXIST);

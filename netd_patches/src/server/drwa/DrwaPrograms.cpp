@@ -202,9 +202,10 @@ Result<void> DrwaPrograms::switchOn(const Pins& pins, const Devs& devs, uint32_t
     return attach(pins, index, ifName, *dev);
 }
 
-// Without an entry, a filter of this priority is another's: so the entry goes last.
+// Without an entry, a filter of this priority is another's: so the entry goes last. Egress first:
+// alone, it would write windows that nobody renews.
 Result<void> DrwaPrograms::switchOff(const Pins& pins, uint32_t index) const {
-    for (size_t i = 0; i < std::size(kHooks); i++) {
+    for (size_t i = std::size(kHooks); i-- > 0;) {
         auto filter = mBpf->filterOf(index, kHooks[i]);
         if (!filter.ok()) {
             if (isGone(filter.error().code())) continue;

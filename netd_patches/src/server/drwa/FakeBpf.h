@@ -204,6 +204,10 @@ class FakeBpf : public DrwaBpf {
         if (const int error = change()) return base::Error(error);
         if (!names.count(index)) return base::Error(ENODEV);
         if (!clsacts.count(index)) return base::Error(EINVAL);
+        const auto egress = filters.find({index, Hook::kEgress});
+        if (hook == Hook::kIngress && egress != filters.end() && egress->second.program) {
+            ADD_FAILURE() << "egress is alone: it writes windows that nobody renews";
+        }
         return filters.erase({index, hook}) ? base::Result<void>{} : base::Error(ENOENT);
     }
 

@@ -47,15 +47,15 @@ public final class DrwaBpfClients {
     @VisibleForTesting static final int KEY_BYTES = 8;
 
     /** {@code struct drwa_flow}, and where its members are that matter here. */
-    @VisibleForTesting static final int FLOW_BYTES = 328;
+    @VisibleForTesting static final int FLOW_BYTES = 320;
 
     @VisibleForTesting static final int CAME_US_AT = 116;
     @VisibleForTesting static final int ANSWERED_AT = 142;
     @VisibleForTesting static final int FIN_CAME_AT = 143;
-    @VisibleForTesting static final int IFINDEX_AT = 180;
-    @VisibleForTesting static final int FORWARDED_AT = 192;
-    @VisibleForTesting static final int FIN_SENT_AT = 193;
-    @VisibleForTesting static final int ASIDE_AT = 194;
+    @VisibleForTesting static final int IFINDEX_AT = 176;
+    @VisibleForTesting static final int FORWARDED_AT = 188;
+    @VisibleForTesting static final int FIN_SENT_AT = 189;
+    @VisibleForTesting static final int ASIDE_AT = 190;
 
     /** DRWA_RST: no packet answers a reset, so that the programs keep the connection. */
     @VisibleForTesting static final int RST = 4;

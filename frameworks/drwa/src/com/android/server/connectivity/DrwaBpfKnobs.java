@@ -868,10 +868,10 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
     /**
      * Takes away both filters, but for those that netd has taken away, or that went with their
-     * interface.
+     * interface. Egress first: alone, it would write windows that nobody renews.
      */
     private void detach(int index) throws ErrnoException {
-        for (boolean ingress : new boolean[] {true, false}) {
+        for (boolean ingress : new boolean[] {false, true}) {
             try {
                 // All of the priority goes. The kernel adds none of ours beside another kind's,
                 // which stays.

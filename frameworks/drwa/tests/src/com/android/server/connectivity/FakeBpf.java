@@ -203,6 +203,10 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
 
     @Override
     void deleteFilter(int index, boolean ingress) throws ErrnoException {
-        mNetd.deleteFilter(mNetd.getName(index), ingress);
+        final String iface = mNetd.getName(index);
+        if (ingress && mNetd.hasEgress(iface)) {
+            throw new AssertionError("egress is alone: it writes windows that nobody renews");
+        }
+        mNetd.deleteFilter(iface, ingress);
     }
 }

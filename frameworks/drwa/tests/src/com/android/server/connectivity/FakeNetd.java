@@ -385,6 +385,10 @@ public class FakeNetd extends INetd.Default {
         mFilters.computeIfAbsent(iface, name -> new ArrayList<>()).add(ingress);
     }
 
+    public boolean hasEgress(String iface) {
+        return mFilters.getOrDefault(iface, List.of()).contains(false);
+    }
+
     /** As the module's TcUtils does: by priority and protocol, whosever it is. */
     public void deleteFilter(String iface, boolean ingress) throws ErrnoException {
         throwIf(iface);
