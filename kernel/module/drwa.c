@@ -675,8 +675,8 @@ static void drwa_learn(struct sock *sk, struct drwa_sock *s, const struct sk_buf
 		drwa_end_round(sk, s, dev, now_us, rcv_nxt);
 }
 
-/* As tcp_grow_window() has it, which has no room to grow below a clamp of ours: while
- * rcv_ssthresh grows, each segment is acknowledged at once.
+/* As tcp_grow_window() has it, which has little or no room to grow below a clamp of ours:
+ * while rcv_ssthresh grows, each segment is acknowledged at once.
  */
 static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
 			       const struct sk_buff *skb, u32 len, u32 coming)
@@ -685,10 +685,11 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 growth = 2 * max_t(u32, tp->advmss, len);
 	bool larger = (skb_shinfo(skb)->gso_size ?: len) > icsk->icsk_ack.rcv_mss;
+	u32 kernels = s->clamp - min(s->clamp, tp->rcv_ssthresh);
 	int room = drwa_ssthresh_room(sk, s, coming);
 	u32 paused_us = tcp_clock_us() - tp->tcp_mstamp;
 
-	if (tp->rcv_ssthresh < s->clamp || len < DRWA_GROWS_WITH ||
+	if (kernels >= growth || len < DRWA_GROWS_WITH ||
 	    !after(TCP_SKB_CB(skb)->end_seq, tp->rcv_nxt) || (room <= 0 && !larger))
 		return;
 	/* With the first segment of its size the kernel sets window_clamp anew, and after a
@@ -699,7 +700,8 @@ static void drwa_grow_ssthresh(struct sock *sk, struct drwa_sock *s,
 		s->set = tp->rcv_ssthresh;
 		return;
 	}
-	s->ssthresh += min_t(u32, room, growth);
+	growth = min_t(u32, room, growth);
+	s->ssthresh += growth - min(growth, kernels);
 	icsk->icsk_ack.quick |= 1;
 }
 

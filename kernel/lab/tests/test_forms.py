@@ -79,13 +79,14 @@ def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) 
     ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
     # At hooks, a round ends when a segment is sent, in the midst of what others brought. The
-    # programs at an interface are 5 to 6 % off.
+    # programs lower no first window, and know RTTs to the microsecond, where the kernel's least one
+    # of a round is up to a tick short: 2 to 8 % on 6.12, and 9 to 15 % on 6.1.
     apart = {
-        ("drwa-hooks", "four flows"),
-        ("drwa-tc", "four flows"),
-        ("drwa-tc", "one queue of two interfaces"),
+        ("drwa-hooks", "four flows"): 0.1,
+        ("drwa-tc", "four flows"): 0.15,
+        ("drwa-tc", "one queue of two interfaces"): 0.15,
     }
-    within = 0.1 if (form, name) in apart else 0.05
+    within = apart.get((form, name), 0.05)
     assert ours["rtt_ms"]["p95"] == pytest.approx(series["rtt_ms"]["p95"], rel=within, abs=1)
 
 
