@@ -376,8 +376,10 @@ no_timestamps() {
 	governs ""
 }
 
-# A round is one of what arrives, not of what is read.
+# A round is one of what arrives, not of what is read. A buffer that has to grow first does
+# so by chance where its reader comes seldom.
 rounds_of_arrivals() { # options
+	put "$phone" /proc/sys/net/ipv4/tcp_rmem "4096 2000000 16777216"
 	rounds=$(counted rounds)
 	both "$1"
 	at_least rounds "$(counted rounds)" $((rounds + 50))
