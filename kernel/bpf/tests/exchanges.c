@@ -18,6 +18,7 @@ enum { SYN = 2, ACK = 16, TCP = 6 };
 
 #define OURS	1000
 #define THEIRS	5000
+#define PAYLOAD	100
 #define RTT_MS	500
 
 struct packet {
@@ -59,19 +60,22 @@ static void run(bool out, const struct packet *p)
 	}
 }
 
-static void segment(bool out, u8 flags)
+/* With timestamps, and with @payload bytes of data */
+static void segment(bool out, u8 flags, u32 tsval, u32 payload)
 {
-	u8 tcp[20] = { [12] = sizeof(tcp) / 4 << 4, [13] = flags };
+	u8 tcp[32 + PAYLOAD] = { [12] = 32 / 4 << 4, [13] = flags, [20] = 1, 1, 8, 10 };
 	bool syn = flags & SYN;
 	struct packet p;
 
 	put32(tcp + 4, (out ? OURS : THEIRS) + !syn);
-	if (flags & ACK)
+	if (flags & ACK) {
 		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
+		put32(tcp + 28, 1);
+	}
 	put16(tcp + 14, 0xffff);
-	p = make(out, tcp, sizeof(tcp));
+	put32(tcp + 24, tsval);
+	p = make(out, tcp, 32 + payload);
 	run(out, &p);
-	usleep(2000);
 }
 
 static u32 handshake_us(int flows, bool passive, int times)
@@ -85,30 +89,16 @@ static u32 handshake_us(int flows, bool passive, int times)
 	u64 digest = drwa_digest(&key);
 	struct drwa_flow f;
 
-	while (times--)
-		segment(true, passive ? SYN | ACK : SYN);
-	segment(false, passive ? ACK : SYN | ACK);
+	while (times--) {
+		segment(true, passive ? SYN | ACK : SYN, 1, 0);
+		usleep(2000);
+	}
+	segment(false, passive ? ACK : SYN | ACK, 777, 0);
 	if (bpf_map_lookup_elem(flows, &digest, &f) || !f.answered) {
 		fputs("no connection\n", stderr);
 		exit(2);
 	}
 	return f.d.rtt_us;
-}
-
-static void stamped(bool out, u8 flags, u32 tsval, u32 tsecr)
-{
-	u8 tcp[32 + 100] = { [12] = 32 / 4 << 4, [13] = flags, [20] = 1, 1, 8, 10 };
-	bool syn = flags & SYN;
-	struct packet p;
-
-	put32(tcp + 4, (out ? OURS : THEIRS) + !syn);
-	if (flags & ACK)
-		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
-	put16(tcp + 14, 0xffff);
-	put32(tcp + 24, tsval);
-	put32(tcp + 28, tsecr);
-	p = make(out, tcp, syn ? 32 : sizeof(tcp));
-	run(out, &p);
 }
 
 /* What a first segment tells of UDP's queue that comes @waits_ms after a handshake of RTT_MS, by a
@@ -122,11 +112,11 @@ static u32 told_us(int queues, u32 waits_ms, u32 ticks)
 
 	port++;
 	bpf_map_update_elem(queues, &place, &none, BPF_ANY);
-	stamped(true, SYN, 1, 0);
+	segment(true, SYN, 1, 0);
 	usleep(RTT_MS * 1000);
-	stamped(false, SYN | ACK, 777, 1);
+	segment(false, SYN | ACK, 777, 0);
 	usleep(waits_ms * 1000);
-	stamped(false, ACK, 777 + ticks, 1);
+	segment(false, ACK, 777 + ticks, PAYLOAD);
 	bpf_map_lookup_elem(queues, &place, &queue);
 	return queue.delay_us;
 }

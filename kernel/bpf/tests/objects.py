@@ -30,6 +30,28 @@ def for_host(source: Path, binary: Path, *options: str) -> Path:
     return binary
 
 
+def changed(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The programs, compiled with other texts: what stands there, and what is to."""
+    sources = {name: (BPF / name).read_text() for name in ("drwa.bpf.c", "drwa_aqm.h")}
+    for right, wrong in changes:
+        assert sum(right in source for source in sources.values()) == 1
+        sources = {name: source.replace(right, wrong) for name, source in sources.items()}
+    for name, source in sources.items():
+        (folder / name).write_text(source)
+    makefile = (
+        (BPF / "Makefile")
+        .read_text()
+        .replace("-Werror", "")
+        .replace("$(here)drwa.bpf.c", str(folder / "drwa.bpf.c"))
+    )
+    (folder / "Makefile").write_text(
+        makefile.replace("$(lastword $(MAKEFILE_LIST))", str(BPF / "Makefile"))
+    )
+    programs = folder / "drwa.bpf.o"
+    subprocess.run(["make", f"--directory={folder}", f"OUT={folder}", str(programs)], check=True)
+    return programs
+
+
 @dataclass(frozen=True)
 class Section:
     name: str

@@ -14,6 +14,7 @@ from objects import (
     KERNEL,
     MAP_ADDRESS,
     Section,
+    changed,
     core_bytes,
     for_host,
     relocations,
@@ -324,21 +325,6 @@ BROKEN = {
 @pytest.mark.usefixtures("bpf")
 @pytest.mark.parametrize("what", BROKEN)
 def test_packets_notice(what: str, fuzz: Path, tmp_path: Path) -> None:
-    right, wrong = BROKEN[what]
-    sources = {name: (BPF / name).read_text() for name in ("drwa.bpf.c", "drwa_aqm.h")}
-    assert sum(right in source for source in sources.values()) == 1
-    for name, source in sources.items():
-        (tmp_path / name).write_text(source.replace(right, wrong))
-    makefile = (
-        (BPF / "Makefile")
-        .read_text()
-        .replace("-Werror", "")
-        .replace("$(here)drwa.bpf.c", str(tmp_path / "drwa.bpf.c"))
-    )
-    (tmp_path / "Makefile").write_text(
-        makefile.replace("$(lastword $(MAKEFILE_LIST))", str(BPF / "Makefile"))
-    )
-    broken = tmp_path / "drwa.bpf.o"
-    subprocess.run(["make", f"--directory={tmp_path}", f"OUT={tmp_path}", str(broken)], check=True)
+    broken = changed(tmp_path, BROKEN[what])
     done = fuzzed(fuzz, broken)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from objects import why_not
+from objects import changed, why_not
 
 BPF = Path(__file__).resolve().parents[1]
 FAILED, WRONG, CANNOT = 1, 2, 77
@@ -1333,17 +1334,18 @@ print(back, widest, last)
 """
 
 
-def test_the_right_edge_after_filters_were_away(built: Path, tmp_path: Path) -> None:
-    """Nothing of what was offered meanwhile is taken back."""
-    (tmp_path / "offers").write_text(OFFERS)
-    script = """\
+def downloading(attach: str, folder: Path) -> str:
+    """A script's beginning: a download that is governed, and whose offers are watched."""
+    (folder / "offers").write_text(OFFERS)
+    before = """\
 # A busy machine takes longer to fill the queue.
 governed() { for _ in 1 2 3; do waits "bpf status | grep -q '10.77.* hold'" && return; done; }
 ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latency 300ms
 ip netns exec server python3 offers >offered &
 sniffer=$!
 serve all
-bpf attach --interface wwan0 --priority 1
+"""
+    after = """\
 python3 -c "
 import socket
 c = socket.create_connection(('10.77.0.1', 5001))
@@ -1353,6 +1355,29 @@ while c.recv(1 << 20):
 governed
 sleep 1
 rm -f wide
+"""
+    return f"cd {folder}\n{SERVER}{before}{attach}{after}"
+
+
+# The version before's programs begin anew where this is 0.
+FORMER = (
+    (
+        "if (p->counts->joined != joined) {",
+        "if (!p->counts->began_us) {\n\t\tp->counts->began_us = clock_us();",
+    ),
+    ("seen &= (s32)(acked - f->edge) <= 0;", ""),
+)
+
+
+@pytest.mark.parametrize("version", ["this", "former"])
+def test_the_right_edge_after_filters_were_away(built: Path, tmp_path: Path, version: str) -> None:
+    """Nothing of what was offered meanwhile is taken back, by programs of the version before that
+    stayed when drwa-bpf was installed anew, either.
+    """
+    if version == "former":
+        changed(tmp_path, *FORMER)
+        built = Path(shutil.copy2(built / "drwa-bpf", tmp_path)).parent
+    script = """\
 tc qdisc del dev wwan0 clsact
 waits '[ -e wide ]'
 bpf attach --interface wwan0 --priority 1
@@ -1362,7 +1387,8 @@ touch done
 wait $sniffer
 cat offered
 """
-    offered = said(built, f"cd {tmp_path}\n{SERVER}{script}", 60)
+    attach = "bpf attach --interface wwan0 --priority 1\n"
+    offered = said(built, downloading(attach, tmp_path) + script, 60)
     back, widest, last = map(int, offered.split())
     assert widest > 200_000 > 2 * last
     assert back == 0
@@ -1370,25 +1396,12 @@ cat offered
 
 def test_the_window_as_the_queue_changes(built: Path, tmp_path: Path) -> None:
     """The connection is governed as before: the next ACK offers nothing that the kernel would."""
-    (tmp_path / "offers").write_text(OFFERS)
-    script = """\
-governed() { for _ in 1 2 3; do waits "bpf status | grep -q '10.77.* hold'" && return; done; }
-ip netns exec server tc qdisc add dev srv0 root tbf rate 20mbit burst 15k latency 300ms
-ip netns exec server python3 offers >offered &
-sniffer=$!
-serve all
+    attach = """\
 ip link add wwan1 type veth peer name srv1
 bpf attach --interface wwan1 --queue 7
 bpf attach --interface wwan0
-python3 -c "
-import socket
-c = socket.create_connection(('10.77.0.1', 5001))
-while c.recv(1 << 20):
-    pass
-" &
-governed
-sleep 1
-rm -f wide
+"""
+    script = """\
 for queue in 7 8 7; do
     bpf set --interface wwan0 --queue $queue
     sleep 0.3
@@ -1398,7 +1411,7 @@ bpf set --interface wwan0 --lambda 0
 waits '[ -e wide ]' && echo wide
 kill $sniffer
 """
-    said_so = said(built, f"cd {tmp_path}\n{SERVER}{script}", 60)
+    said_so = said(built, downloading(attach, tmp_path) + script, 60)
     assert said_so.split() == ["narrow"] * 3 + ["wide"]
 
 
