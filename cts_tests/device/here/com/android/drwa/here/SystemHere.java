@@ -90,15 +90,15 @@ public class SystemHere extends Application {
                 0 /* dumpPriority */);
         if (patched) {
             policy.start(connectivity::updateTcpBufferSizes);
-            // As a phone has long done by the time of a test
-            final ConditionVariable started = new ConditionVariable();
-            handler.post(started::open);
-            started.block();
         } else {
             final DrwaService service = new DrwaService(this);
             service.onStart();
             service.onBootPhase(SystemService.PHASE_THIRD_PARTY_APPS_CAN_START);
         }
         connectivity.connectWifiOfTheDevice();
+        // As a phone has long started, and set its limits, by the time of a test
+        final ConditionVariable started = new ConditionVariable();
+        handler.post(started::open);
+        started.block();
     }
 }
