@@ -572,6 +572,11 @@ def _blank_comment(found: re.Match[str]) -> str:
     return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
 
 
+def code_of(text: str) -> str:
+    """C or Java without comments and blanks"""
+    return "".join(COMMENT_OR_STRING.sub(_blank_comment, text).split())
+
+
 def _indented(text: str, indentation: str) -> str:
     """Directives stay in column 0, and empty lines empty."""
     return "\n".join(

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -19,7 +19,7 @@ from pathlib import Path
 from drwatool import described, trees
 from drwatool.errors import ConflictError, ElsewhereError, UnsupportedError, UsageError
 from drwatool.git import GitError, Repository, index_locked
-from drwatool.places import Reader, holds
+from drwatool.places import Reader, code_of, holds
 from drwatool.trees import Kind, Project
 
 # Commits of the first parents' chain that are searched; the content is looked at in any case.
@@ -151,24 +151,29 @@ def _origin(mail: str) -> tuple[str, str]:
     return subject, found["From"].rpartition("<")[2].rstrip(">")
 
 
-def series_digest(patches: tuple[Path, ...]) -> str:
-    """Changes with every byte of the patches."""
-    digest = hashlib.sha256()
-    for path in patches:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def series_digest(sources: tuple[Path, ...]) -> str:
+    """Changes with the places and the code, and not with messages and comments."""
+    return _digest(path for path in sources if path.name != "message")
 
 
 def module_digest() -> str:
-    """Changes with every byte of what drwa.ko is made of."""
-    digest = hashlib.sha256()
+    """Changes with the code of drwa.ko, and not with comments."""
     shared = ("classic.h", "compat.h", "core.c", "proc.c", "sysctl.c")
-    for path in (
-        *(trees.KERNEL / "module" / name for name in ("Kbuild", "drwa.c")),
-        *sorted((trees.KERNEL / "src/include").rglob("tcp_drwa.h")),
-        *(trees.KERNEL / "src/net/ipv4" / f"tcp_drwa_{name}" for name in shared),
-    ):
-        digest.update(path.read_bytes())
+    return _digest(
+        (
+            *(trees.KERNEL / "module" / name for name in ("Kbuild", "drwa.c")),
+            *sorted((trees.KERNEL / "src/include").rglob("tcp_drwa.h")),
+            *(trees.KERNEL / "src/net/ipv4" / f"tcp_drwa_{name}" for name in shared),
+        )
+    )
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        text = path.read_text()
+        code = code_of(text) if path.suffix in (".c", ".h", ".java", ".cpp", ".aidl") else text
+        digest.update(f"{path.name}\0{code}\0".encode())
     return digest.hexdigest()[:12]
 
 

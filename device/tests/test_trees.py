@@ -49,6 +49,11 @@ def program(world: World, name: str, *arguments: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def change_law(world: World) -> None:
+    law = world.series("kernel") / "src/net/drwa/law.c"
+    law.write_text(f"{law.read_text()}int drwa_more;\n")
+
+
 def page(world: World) -> str:
     return (world.series("device") / "doc/support-matrix.md").read_text()
 
@@ -79,8 +84,7 @@ def test_trees_are_tried_recorded_and_only_read(world: World) -> None:
 def test_changed_series_voids_the_record(world: World) -> None:
     program(world, "check-trees", "--record", *world.trees)
     program(world, "matrix")
-    message = world.series("kernel") / "series/0001-law/message"
-    message.write_text(message.read_text().replace("tcp:", "tcp: all"))
+    change_law(world)
     stale = program(world, "matrix", "--check")
     assert stale.code == 1
     assert "support-matrix.md" in stale.err
@@ -221,8 +225,7 @@ def test_how_much_is_of_an_earlier_series_is_said(world: World) -> None:
         return re.findall(r"(\w+) of it was with earlier patches; the file says so", page(world))
 
     assert said(*kernels) == []
-    message = world.series("kernel") / "series/0001-law/message"
-    message.write_text(message.read_text().replace("tcp:", "tcp: all"))
+    change_law(world)
     assert said() == ["All"]
     assert said(kernels[1]) == ["Some"]
     assert said(kernels[0]) == []
@@ -412,3 +415,31 @@ def test_by_hand_on_real_kernels(tmp_path: Path, change: str) -> None:
             assert command != "status" or "fully applied" in done.out
         assert drwa("revert").code == 0
         assert snapshot(kernel) == before
+
+
+def test_a_record_holds_whatever_comments_and_messages_say(world: World) -> None:
+    """Of a series' text alone: code in C, and places, are what a tree gets."""
+    asked = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from drwatool import trees\n"
+        "from drwatool.described import sources_of\n"
+        "from drwatool.series import series_digest\n"
+        "print(series_digest(sources_of(*trees.described_in(trees.KERNEL_PROJECT))))\n"
+    )
+
+    def digest() -> str:
+        command = [sys.executable, "-c", asked, str(world.series("device"))]
+        return subprocess.check_output(command, text=True)
+
+    kernel = world.series("kernel")
+    law, message = kernel / "src/net/drwa/law.c", kernel / "series/0001-law/message"
+    before = digest()
+    law.write_text(f"/* Another word. */\n{law.read_text()}")
+    message.write_text(f"{message.read_text()}Another word.\n")
+    assert digest() == before
+    change_law(world)
+    now = digest()
+    assert now != before
+    places = kernel / "series/0002-hooks/places.toml"
+    places.write_text(f"{places.read_text()}\n# Another word.\n")
+    assert digest() != now

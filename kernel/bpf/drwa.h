@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the programs and their owner in user space tell each other, by maps
  *
- * The owner writes drwa_devs and reads the rest; the programs do the opposite.
+ * The owner writes drwa_devs and, once, drwa_netns, and reads the rest; the programs do the
+ * opposite. Of what they write the owner only empties entries.
  */
 #ifndef _DRWA_BPF_H
 #define _DRWA_BPF_H
@@ -110,7 +111,7 @@ struct drwa_queue {
  * @unknown:	those of TCP's data of no connection whose SYN was seen: it began before the
  *		programs came, or is over
  * @mptcp:	those of MPTCP, whose window belongs to more than one connection
- * @is_signed:	those whose header is signed (TCP-MD5, TCP-AO)
+ * @is_signed:	those whose header is signed (TCP-MD5, TCP-AO), or has too many options to tell
  * @flows:	connections that became governed
  * @rounds:	rounds of the law
  * @capped:	segments that offered less

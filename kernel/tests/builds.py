@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from drwalab.sources import code_of
+from drwalab.series import code_of
 
 TESTS = Path(__file__).resolve().parent
 KERNEL = TESTS.parent

@@ -175,7 +175,7 @@ struct model {
 	struct flow_result *results;
 	s64 probe_every_us, probe_rtt_us;
 	double *probe_sent_s, *probe_rtt_s;
-	s64 probes, answered;
+	s64 probes;
 };
 
 static void at(struct model *m, struct event e)

@@ -30,7 +30,6 @@ from drwalab.sources import (
     Source,
     SourceError,
     cache_dir,
-    code_of,
     find_source,
     get_source,
     locked,
@@ -38,6 +37,7 @@ from drwalab.sources import (
 )
 from drwatool.described import SeriesError
 from drwatool.errors import ConflictError
+from drwatool.places import code_of
 
 GUEST_DIR = KERNEL_DIR / "lab" / "guest"
 BPF_DIR = KERNEL_DIR / "bpf"

@@ -21,6 +21,7 @@ from drwatool.described import (  # noqa: E402
     read_series,
     sources_of,
 )
+from drwatool.places import code_of as code_of  # noqa: E402
 
 
 def make_series(kernel: Path, source: Source) -> list[tuple[str, bytes]]:

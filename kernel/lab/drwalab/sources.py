@@ -313,8 +313,3 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
     if done.returncode:
         raise SourceError(done.stderr.strip() or f"{command[0]} failed ({done.returncode})")
     return done.stdout
-
-
-def code_of(text: str) -> str:
-    """C without comments and blanks"""
-    return "".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL).split())

@@ -48,6 +48,7 @@ struct tcp_drwa_stats {
  * @due_us:	when a connection last asked for a count of its bytes
  * @due_rtt_us:	RTT of that connection, 0: counted
  * @came:	bytes that came through it so far; wraps
+ * @sent:	those that were sent
  * @devs:	its interfaces
  * @node:	in the list of all queues
  * @rcu:	for kfree_rcu()

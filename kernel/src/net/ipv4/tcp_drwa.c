@@ -7,7 +7,7 @@
  * effect as data arrives, even where tcp_shrink_window allows more. sk_rcvbuf,
  * rcv_ssthresh and window_clamp stay what the rest of TCP makes of them, except
  * that a buffer that the kernel tunes grows with what comes, and as far beyond
- * tcp_rmem[2] as the target needs.
+ * tcp_rmem[2] as the target needs. Whoever is let go has the kernel's limits again.
  *
  * Sockets whose application set SO_RCVBUF and MPTCP subflows, whose window belongs
  * to the connection, stand aside. Whoever has no target, for whatever reason, has

@@ -17,7 +17,7 @@
  *	back	how long it waited on its way back, in a download's queue
  *	rate	what left, per time in which something was there, over 2^17 us and one age
  *	dev	how much that changes from one age to the next, its mean
- *	more	2 * dev * rtt, or rate * (silence - target), whichever is more
+ *	more	2 * dev * rtt, or rate * (silence - target), whichever is more (told: their sum)
  *	silence	the longest time in which nothing left of what was there, its mean
  *	target	the queue to keep
  *
@@ -130,7 +130,7 @@
 #define UP_OPEN_US	(4 << 18)
 #define UP_TRICKLE_SHIFT 18
 
-/* Nobody is asked more seldom whether there is room: a grant's period */
+/* A grant's period */
 #define UP_WAIT_US	(10 * UP_TICK_US)
 
 /* How often a modem is asked, and the law while it has no room. Told each 5, 10 and 20 ms, the
@@ -157,7 +157,7 @@
 /* So often a modem that is never empty is emptied, to learn how much it takes: some 30 ms. */
 #define UP_LEARN_US	(8 << 20)
 
-/* As DRWA_SILENCE_MAX_US: what lasts longer is an outage. */
+/* What lasts longer is an outage. */
 #define UP_SILENCE_US	(80 * UP_TICK_US)
 
 /* 16 us for each byte that came: half of a Mb/s, as EVDO has it */
