@@ -65,8 +65,8 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
            hooks are placed in a tree, so that it needs one, as all others do, or --line
 """
 EPILOG = """\
-exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this release or line,
-130 interrupted
+exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this
+release, or for a kernel before 5.4, 130 interrupted
 """
 INTERRUPTED = 130
 # Of a line, less the indent

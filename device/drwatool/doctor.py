@@ -40,6 +40,8 @@ TOO_OLD = "nothing of DRWA runs there: take Linux 4.14 or newer"
 LOADER_PROJECT = "system_bpf"
 # Of each host: whose programs govern on a kernel without the series
 PROGRAMS = {"A": "the module's programs", "B": "netd's programs"}
+# Log tags of the loaders: of Android 15 and of 14; of 14, 15 and 16
+LOADERS = {"A": "NetBpfLoad NetBpfLoader", "B": "bpfloader LibBpfLoader BpfLoader-rs"}
 FROM_SOURCE = "set PRODUCT_MODULE_BUILD_FROM_SOURCE := true, or use --host B"
 ADB_TIMEOUT_S = 60
 # Asks a phone everything at once, as KEY=VALUE lines; a part that is missing there answers nothing.
@@ -408,7 +410,7 @@ def phone(answers: str, host: str | None) -> Iterator[Finding]:
             "phone: the setting drwa_enabled is 0, which switches DRWA off",
             "adb shell settings delete global drwa_enabled",
         )
-    if programs and found.get("ingress", ["null"])[0] not in ("null", "-1"):
+    if programs and not knobs and found.get("ingress", ["null"])[0] not in ("null", "-1"):
         yield Finding(
             BAD,
             "phone: the developers' download limit is set, which has the programs' place",
@@ -461,8 +463,8 @@ def _phone_without_knob(kernel: str, said: Sequence[str], host: str) -> Finding:
             return Finding(
                 BAD,
                 f"{without}, and {programs} are not loaded: {line[8:]}",
-                f"adb logcat -d -s {'NetBpfLoad' if host == 'A' else 'bpfloader'}, after a "
-                f"reboot; the kernel needs {BPF_OPTION}=y",
+                f"adb logcat -d -s {LOADERS[host]}, after a reboot; the kernel needs "
+                f"{BPF_OPTION}=y",
             )
         if "cannot be attached" in line:
             return Finding(

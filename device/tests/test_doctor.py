@@ -359,6 +359,8 @@ def test_programs_in_place_of_the_knob() -> None:
         bad = verdicts(f"ingress={limit}\n{attached}")
         assert len(bad) == found
         assert all("download limit" in what for what in bad)
+    # Where the kernel's files govern, nothing of ours has that place.
+    assert not verdicts(f"ingress=125000\nprograms=No BPF: the kernel has its own\n{GOOD}")
     netds = "programs=Knobs: BPF, through netd\n" + WITHOUT_KNOB
     (governed, *_) = doctor.phone(netds, "B")
     assert governed.verdict == doctor.GOOD
