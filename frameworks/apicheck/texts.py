@@ -11,7 +11,6 @@ from .classfile import CheckError, Member
 SURFACES = ["public", "system", "module-lib", "system-server"]
 # The least that anybody asks for: what is older counts as this one.
 OLDEST = 30
-OLDER = "older"
 
 _TITLE = re.compile(r"((?:[\w-]+ )*)(?:class|interface|enum|@interface) (.*) \{$")
 _MEMBER = re.compile(r"(ctor|method|field|enum_constant) (.*);$")

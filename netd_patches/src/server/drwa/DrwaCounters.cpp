@@ -75,7 +75,7 @@ Result<DrwaCounters> parseLine(const std::string& line) {
                         first("capped"), found["delay_us"], found["rtt_us"]};
 }
 
-// As in "p50<2.0ms p95<16.4ms p99>=4.2s".
+// As in "p50<2.0ms p95<16.4ms p99>=4194.3ms".
 std::string percentiles(const std::vector<uint64_t>& bins) {
     // In floating point, for the sum may not fit.
     const double all = std::accumulate(bins.begin(), bins.end(), 0.0);

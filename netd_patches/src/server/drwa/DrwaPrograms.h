@@ -90,7 +90,8 @@ class DrwaPrograms {
     //   ENOTSUP  packets of its kind cannot be read;
     //   other    what the kernel said.
     //
-    // An interface that cannot be switched on, or changed, is off then.
+    // EINVAL, ENOENT and EPROTO change nothing. After any other error the interface is off, unless
+    // the message says that it stays.
     base::Result<void> set(const std::string& ifName, const std::string& value) EXCLUDES(mMutex);
 
     // What an interface was set to. ENODEV, ENOENT and EPROTO as above.

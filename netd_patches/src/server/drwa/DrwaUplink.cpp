@@ -19,7 +19,6 @@
 #include "DrwaUplink.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
