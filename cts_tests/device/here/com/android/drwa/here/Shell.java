@@ -3,6 +3,7 @@
 package com.android.drwa.here;
 
 import android.app.UiAutomation;
+import android.content.pm.PackageManager;
 import android.os.Binder;
 import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
@@ -17,6 +18,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.robolectric.RuntimeEnvironment;
@@ -66,8 +68,13 @@ public class Shell extends ShadowUiAutomation {
         app().denyPermissions(PERMISSIONS);
     }
 
+    /** Runs as the shell, whoever the test is. */
     @Implementation
     protected ParcelFileDescriptor executeShellCommand(String command) {
+        final boolean isShell =
+                RuntimeEnvironment.getApplication().checkSelfPermission(PERMISSIONS[0])
+                        == PackageManager.PERMISSION_GRANTED;
+        adoptShellPermissionIdentity();
         try {
             // What a service dumps may not fit into a pipe
             final File file = File.createTempFile("shell", null);
@@ -79,6 +86,8 @@ public class Shell extends ShadowUiAutomation {
             }
         } catch (IOException | RemoteException e) {
             throw new AssertionError(command, e);
+        } finally {
+            if (!isShell) dropShellPermissionIdentity();
         }
     }
 
@@ -89,7 +98,7 @@ public class Shell extends ShadowUiAutomation {
         final Matcher setting = SETTING.matcher(command);
         final Matcher flag = FLAG.matcher(command);
         if (command.equals("dumpsys netd")) {
-            print(out, dumpUplinks(netd));
+            print(out, dumpUplinks(netd) + dumpPrograms(netd));
         } else if (command.startsWith("dumpsys ")) {
             final IBinder service = ServiceManager.getService(command.substring(8));
             if (service == null) return;
@@ -141,6 +150,18 @@ public class Shell extends ShadowUiAutomation {
             if (targetMs != 0) {
                 text.append("    " + iface + " uplink=" + targetMs + "ms root=drwa_up 6d00:\n");
             }
+        }
+        return text.toString();
+    }
+
+    /** As DrwaPrograms.cpp does. */
+    private static String dumpPrograms(FakeNetd netd) {
+        final StringBuilder text = new StringBuilder("DrwaPrograms\n");
+        if (!netd.hasPrograms()) return text + "  /sys/fs/bpf/prog_drwa_ingress: not there\n";
+        for (Map.Entry<String, String> program : netd.getPrograms().entrySet()) {
+            final String[] words = program.getValue().split(" ");
+            text.append("    " + program.getKey() + " lambda=" + words[0] + " queue=" + words[1]);
+            text.append(" aqm=" + words[2] + " clients=" + words[3] + "\n");
         }
         return text.toString();
     }

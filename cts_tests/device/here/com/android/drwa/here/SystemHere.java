@@ -7,7 +7,6 @@ import static org.robolectric.Shadows.shadowOf;
 import android.app.Application;
 import android.content.Context;
 import android.net.NetworkInfo;
-import android.os.ConditionVariable;
 import android.os.Handler;
 import android.os.HandlerThread;
 import com.android.server.SystemService;
@@ -15,6 +14,7 @@ import com.android.server.connectivity.DrwaController;
 import com.android.server.connectivity.FakeBpf;
 import com.android.server.connectivity.FakeNetd;
 import com.android.server.connectivity.FakeTelephony;
+import com.android.server.connectivity.PolicyThreads;
 import com.android.server.drwa.DrwaService;
 import com.android.server.drwa.FakeServiceManager;
 import org.robolectric.shadow.api.Shadow;
@@ -33,7 +33,9 @@ public class SystemHere extends Application {
         /** The same, with BPF programs on a kernel without knobs. */
         A_BPF,
         /** DrwaService. */
-        B
+        B,
+        /** The same, with netd's BPF programs on a kernel without knobs. */
+        B_BPF
     }
 
     static final String HOST_PROPERTY = "drwa.host";
@@ -64,11 +66,13 @@ public class SystemHere extends Application {
         FakeServiceManager.forgetAll();
         final Host host = Host.valueOf(System.getProperty(HOST_PROPERTY));
         final boolean lacksDrwa = Boolean.getBoolean(KERNEL_LACKS_DRWA_PROPERTY);
+        final boolean patched = host == Host.A || host == Host.A_BPF;
         final boolean bpf = host == Host.A_BPF && !lacksDrwa;
         if (bpf) mNetd.replaceKnobsByBpf();
+        if (host == Host.B_BPF && !lacksDrwa) mNetd.addPrograms();
+        if (host != Host.A && host != Host.B || lacksDrwa) mNetd.removeDrwaFromKernel();
         // A modem's, which no network has: by it the policy sees at the start what the kernel lacks
-        if (bpf) mNetd.addInterface("rmnet_ipa0");
-        if (lacksDrwa) mNetd.removeDrwaFromKernel();
+        if (host != Host.A && host != Host.B && !lacksDrwa) mNetd.addInterface("rmnet_ipa0");
         shadowOf(this).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
         final FakeTelephony telephony = new FakeTelephony(this);
         telephony.setCarrierId(SUB_ID, CARRIER_ID);
@@ -77,9 +81,8 @@ public class SystemHere extends Application {
         final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
         thread.start();
         final Handler handler = new Handler(thread.getLooper());
-        final boolean patched = host != Host.B;
         final DrwaController.Dependencies deps =
-                bpf ? FakeBpf.makeModule(mNetd) : new DrwaController.Dependencies();
+                bpf ? FakeBpf.makeModule(mNetd) : FakeBpf.makePlatform(mNetd);
         final DrwaController policy =
                 patched ? new DrwaController(this, handler, mNetd, deps) : null;
         final FakeConnectivity connectivity = new FakeConnectivity(this, handler, mNetd, policy);
@@ -91,14 +94,18 @@ public class SystemHere extends Application {
         if (patched) {
             policy.start(connectivity::updateTcpBufferSizes);
         } else {
-            final DrwaService service = new DrwaService(this);
+            final DrwaService service =
+                    new DrwaService(this) {
+                        @Override
+                        protected DrwaController.Dependencies makeDependencies() {
+                            return FakeBpf.makePlatform(mNetd);
+                        }
+                    };
             service.onStart();
             service.onBootPhase(SystemService.PHASE_THIRD_PARTY_APPS_CAN_START);
         }
         connectivity.connectWifiOfTheDevice();
         // As a phone has long started, and set its limits, by the time of a test
-        final ConditionVariable started = new ConditionVariable();
-        handler.post(started::open);
-        started.block();
+        PolicyThreads.idle(handler);
     }
 }

@@ -28,9 +28,10 @@ final class Drwa {
     private static final String KNOB = "tcp_drwa_lambda";
     private static final String QUEUE = "tcp_drwa_queue";
     private static final Pattern ENTRY =
-            Pattern.compile("^\\S+ lambda=(\\d+) queue=(\\d+)", Pattern.MULTILINE);
+            Pattern.compile("^ *(\\S+) lambda=(\\d+) queue=(\\d+)", Pattern.MULTILINE);
     private static final Pattern UPLINK =
             Pattern.compile("^ *(\\S+) uplink=(\\d+)ms ", Pattern.MULTILINE);
+    private static final String THROUGH_NETD = "Knobs: BPF, through netd";
     private static final String TITLE = "DRWA: ";
     private static final long TIMEOUT_S = 5;
     private static final long POLL_MS = 20;
@@ -60,7 +61,7 @@ final class Drwa {
         return exists(QUEUE) || arePrograms();
     }
 
-    /** The shell cannot read their maps; the policy tells what they hold now. */
+    /** The shell cannot read their maps; their owner, the policy or netd, tells what they hold. */
     static boolean arePrograms() {
         return !exists(KNOB) && findDump().contains("\nKnobs: BPF");
     }
@@ -76,21 +77,22 @@ final class Drwa {
 
     /** λ of an interface in hundredths of a bandwidth-delay product, or {@link #OFF}. */
     static int getKnob(String iface) {
-        if (arePrograms()) return getEntry(iface, 1);
+        if (arePrograms()) return getEntry(iface, 2);
         return Integer.parseInt(shell("cat " + getPath(iface)).trim());
     }
 
     /** The id of an interface's queue, or {@link #OWN_QUEUE}. */
     static int getQueue(String iface) {
-        if (arePrograms()) return getEntry(iface, 2);
+        if (arePrograms()) return getEntry(iface, 3);
         return Integer.parseInt(shell("cat " + CONF + iface + "/" + QUEUE).trim());
     }
 
     /** λ or the queue of the map's entry of an interface; what is off has none. */
     private static int getEntry(String iface, int group) {
-        final Matcher entry = ENTRY.matcher(dump());
+        final boolean netds = dump().contains("\n" + THROUGH_NETD);
+        final Matcher entry = ENTRY.matcher(netds ? shell("dumpsys netd") : dump());
         while (entry.find()) {
-            if (entry.group(0).startsWith(iface + " ")) return Integer.parseInt(entry.group(group));
+            if (entry.group(1).equals(iface)) return Integer.parseInt(entry.group(group));
         }
         return OFF;
     }

@@ -2,6 +2,7 @@
 
 package com.android.drwa.cts;
 
+import static android.net.NetworkCapabilities.TRANSPORT_CELLULAR;
 import static android.net.NetworkCapabilities.TRANSPORT_WIFI;
 import static com.android.drwa.cts.Drwa.assertOff;
 import static com.android.drwa.cts.Drwa.assertOn;
@@ -13,6 +14,7 @@ import static org.junit.Assume.assumeNotNull;
 import android.net.ConnectivityManager;
 import android.net.LinkProperties;
 import android.net.Network;
+import android.net.NetworkCapabilities;
 import android.os.Build;
 import androidx.test.platform.app.InstrumentationRegistry;
 import org.junit.Test;
@@ -45,11 +47,26 @@ public class StaticLimitTest extends DrwaTestCase {
         return Drwa.shell("cat " + path).trim().replaceAll("\\s+", ",");
     }
 
+    private static ConnectivityManager getConnectivity() {
+        return InstrumentationRegistry.getInstrumentation()
+                .getContext()
+                .getSystemService(ConnectivityManager.class);
+    }
+
+    /** The tests' carrier configuration would govern the device's own network as well. */
+    private static void assumeDefaultNetworkStaysUngoverned() {
+        final ConnectivityManager connectivity = getConnectivity();
+        final NetworkCapabilities nc =
+                connectivity.getNetworkCapabilities(connectivity.getActiveNetwork());
+        assumeFalse(
+                "the default network is cellular, and would be governed; turn Wi-Fi on",
+                Drwa.isInConnectivityService()
+                        && nc != null
+                        && nc.hasTransport(TRANSPORT_CELLULAR));
+    }
+
     private static LinkProperties getDefaultLinkProperties() {
-        final ConnectivityManager connectivity =
-                InstrumentationRegistry.getInstrumentation()
-                        .getContext()
-                        .getSystemService(ConnectivityManager.class);
+        final ConnectivityManager connectivity = getConnectivity();
         final Network network = connectivity.getActiveNetwork();
         assumeNotNull("this device has no default network", network);
         return connectivity.getLinkProperties(network);
@@ -57,6 +74,7 @@ public class StaticLimitTest extends DrwaTestCase {
 
     @Test
     public void limitsAreThoseOfTheDefaultNetwork() {
+        assumeDefaultNetworkStaysUngoverned();
         final LinkProperties lp = getDefaultLinkProperties();
         assumeNotNull("the default network says nothing of limits", lp.getTcpBufferSizes());
         mLimits = lp.getTcpBufferSizes();
@@ -90,6 +108,7 @@ public class StaticLimitTest extends DrwaTestCase {
 
     @Test
     public void noEventChangesThem() {
+        assumeDefaultNetworkStaysUngoverned();
         mLimits = getLimits();
         mCarrier.override(true, LAMBDA);
         final TestNetwork cellular = connectCellular();

@@ -190,8 +190,8 @@ final class DrwaApplication {
         final Set<String> governed = mGoverned;
         final boolean looked = lookForBpf();
         // Only if netd tells of them, or what changes meanwhile would go unnoticed
-        if (mListening) mUplink.start();
-        final boolean uplinkSettled = mUplink.set(decision.uplinks);
+        final boolean uplinkStarted = mListening && mUplink.start();
+        final boolean uplinkSettled = mUplink.set(decision.uplinks) && uplinkStarted;
         boolean started = mListening && mKnobs.start();
         boolean written = write(decision);
         if (mKnobs.isMissing() && !mNoKnobs && looked) {

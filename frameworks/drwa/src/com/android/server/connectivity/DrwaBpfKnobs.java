@@ -94,7 +94,8 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
     /** Who knows more: the module's loader goes on without the programs, and logs why. */
     @VisibleForTesting
-    static final String NOT_LOADED = "; for why, see NetBpfLoad in the log of this boot";
+    static final String NOT_LOADED =
+            "; for why, see NetBpfLoad or NetBpfLoader in the log of this boot";
 
     private static final int ETHER_HEADER_BYTES = 14;
 
@@ -571,7 +572,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
         /** TcUtils tells the error in words alone. */
         private static ErrnoException toErrno(String what, IOException e) {
-            for (int errno : new int[] {EINVAL, ENODEV, ENOENT}) {
+            for (int errno : new int[] {EINVAL, EEXIST, ENODEV, ENOENT}) {
                 if (String.valueOf(e.getMessage()).endsWith(Os.strerror(errno))) {
                     return new ErrnoException(what, errno, e);
                 }

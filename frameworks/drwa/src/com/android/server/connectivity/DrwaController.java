@@ -37,7 +37,7 @@ import java.io.PrintWriter;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.Enumeration;
 import java.util.List;
 import java.util.concurrent.Executor;
 
@@ -133,17 +133,23 @@ public class DrwaController {
             return new DrwaNetdKnobs(netd, this::getInterfaceNames, log);
         }
 
-        /** The names of the interfaces that exist, but for the loopback's, which has no knob. */
-        @NonNull
+        /**
+         * The names of the interfaces that exist, but for the loopback's, which has no knob; null
+         * if they cannot be listed now.
+         */
+        @Nullable
         List<String> getInterfaceNames() {
             final List<String> names = new ArrayList<>();
             try {
-                for (NetworkInterface iface :
-                        Collections.list(NetworkInterface.getNetworkInterfaces())) {
-                    if (!iface.getName().equals(LOOPBACK)) names.add(iface.getName());
+                final Enumeration<NetworkInterface> ifaces =
+                        NetworkInterface.getNetworkInterfaces();
+                while (ifaces != null && ifaces.hasMoreElements()) {
+                    final String name = ifaces.nextElement().getName();
+                    if (!name.equals(LOOPBACK)) names.add(name);
                 }
             } catch (SocketException e) {
                 Log.e(TAG, "Cannot list the interfaces", e);
+                return null;
             }
             return names;
         }
@@ -159,11 +165,6 @@ public class DrwaController {
             thread.start();
             return new Handler(thread.getLooper())::post;
         }
-    }
-
-    /** As the other one, for hosts outside of the module. */
-    public DrwaController(@NonNull Context context, @NonNull Handler handler, @NonNull INetd netd) {
-        this(context, handler, netd, new Dependencies());
     }
 
     /**

@@ -71,7 +71,7 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
     private boolean mStarted;
 
     /**
-     * @param interfaces lists those that exist
+     * @param interfaces lists those that exist, or gives null if they cannot be listed
      * @throws UnsupportedOperationException with the reason, if netd has no programs
      * @throws RemoteException or what else netd fails with, if that is not known
      */
@@ -107,9 +107,11 @@ final class DrwaNetdKnobs extends DrwaProgramKnobs {
     @Override
     public boolean start() {
         if (mStarted) return true;
+        final List<String> ifaces = mInterfaces.get();
+        if (ifaces == null) return false;
         mStarted = true;
         // What cannot be read may be on, and is switched off
-        for (String iface : mInterfaces.get()) refresh(iface);
+        for (String iface : ifaces) refresh(iface);
         return true;
     }
 

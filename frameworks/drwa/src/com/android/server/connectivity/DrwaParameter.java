@@ -70,7 +70,7 @@ final class DrwaParameter {
     private volatile boolean mMissing;
 
     /**
-     * @param interfaces lists those that exist
+     * @param interfaces lists those that exist, or gives null if they cannot be listed
      * @param missingText what to say where it is missing on all interfaces
      * @param lacking what a try comes to at an interface that lacks it
      * @param failed what a try comes to when netd fails
@@ -109,21 +109,28 @@ final class DrwaParameter {
         return new TreeSet<>(mValues.keySet());
     }
 
-    /** Finds out what all interfaces hold. What cannot be read is tried when it is set. */
-    void refreshAll() {
-        refreshAll(false);
+    /**
+     * Finds out what all interfaces hold. What cannot be read is tried when it is set.
+     *
+     * @return false if it is worth another try later
+     */
+    boolean refreshAll() {
+        return refreshAll(false);
     }
 
     /**
      * @param lacking whether an interface is known to lack it
      */
-    private void refreshAll(boolean lacking) {
-        for (String iface : mInterfaces.get()) lacking |= refresh(iface) == mLacking;
+    private boolean refreshAll(boolean lacking) {
+        final List<String> ifaces = mInterfaces.get();
+        if (ifaces == null) return false;
+        for (String iface : ifaces) lacking |= refresh(iface) == mLacking;
         if (lacking && !mSeen) {
             mMissing = true;
             mValues.clear();
             Log.i(TAG, mMissingText);
         }
+        return true;
     }
 
     /**

@@ -134,6 +134,8 @@ final class DrwaShell {
         try {
             problem = task.get(SHELL_COMMAND_TIMEOUT_S, TimeUnit.SECONDS);
         } catch (InterruptedException | ExecutionException | TimeoutException e) {
+            // What has failed here takes no effect later, unless it is under way
+            task.cancel(false /* mayInterruptIfRunning */);
             problem = e.toString();
         }
         if (problem == null) return 0;

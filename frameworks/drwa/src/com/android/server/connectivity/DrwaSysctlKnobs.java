@@ -50,7 +50,7 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     private boolean mStarted;
 
     /**
-     * @param interfaces lists those that exist
+     * @param interfaces lists those that exist, or gives null if they cannot be listed
      */
     DrwaSysctlKnobs(
             @NonNull INetd netd,
@@ -119,10 +119,8 @@ final class DrwaSysctlKnobs implements DrwaKnobs {
     @Override
     public boolean start() {
         if (mStarted) return true;
-        mStarted = true;
-        mLambda.refreshAll();
-        if (!isMissing()) mQueue.refreshAll();
-        return true;
+        mStarted = mLambda.refreshAll() && (isMissing() || mQueue.refreshAll());
+        return mStarted;
     }
 
     @Override

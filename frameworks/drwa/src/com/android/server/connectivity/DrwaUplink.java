@@ -58,7 +58,7 @@ final class DrwaUplink {
     private boolean mStarted;
 
     /**
-     * @param interfaces lists those that exist
+     * @param interfaces lists those that exist, or gives null if they cannot be listed
      */
     DrwaUplink(
             @NonNull INetd netd,
@@ -91,10 +91,14 @@ final class DrwaUplink {
         return mTarget.getInterfacesNotOff().isEmpty();
     }
 
-    /** Finds out what all interfaces have. Does nothing once that is done. */
-    void start() {
-        if (!mStarted) mTarget.refreshAll();
-        mStarted = true;
+    /**
+     * Finds out what all interfaces have. Does nothing once that is done.
+     *
+     * @return false if it is worth another try later
+     */
+    boolean start() {
+        mStarted = mStarted || mTarget.refreshAll();
+        return mStarted;
     }
 
     /** Takes notice that an interface may be another one, or be gone, or have what was missing. */

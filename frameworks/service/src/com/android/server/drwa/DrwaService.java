@@ -17,6 +17,7 @@ import android.os.HandlerThread;
 import android.os.IBinder;
 import android.os.ParcelFileDescriptor;
 import android.util.ArrayMap;
+import com.android.internal.annotations.VisibleForTesting;
 import com.android.internal.util.DumpUtils;
 import com.android.server.SystemService;
 import com.android.server.connectivity.DrwaController;
@@ -52,9 +53,15 @@ public class DrwaService extends SystemService {
         mHandler = new Handler(thread.getLooper());
         final INetd netd =
                 INetd.Stub.asInterface((IBinder) context.getSystemService(Context.NETD_SERVICE));
-        mController = new DrwaController(context, mHandler, netd);
+        mController = new DrwaController(context, mHandler, netd, makeDependencies());
         mController.start();
         publishBinderService(SERVICE_NAME, new DrwaBinder());
+    }
+
+    @VisibleForTesting
+    @NonNull
+    protected DrwaController.Dependencies makeDependencies() {
+        return new DrwaController.Dependencies();
     }
 
     @Override

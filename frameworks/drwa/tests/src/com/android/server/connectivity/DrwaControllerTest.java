@@ -38,6 +38,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -668,6 +669,20 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         mNetd.fault = FakeNetd.Fault.NONE;
         connect(OTHER, internet(TRANSPORT_WIFI), link(WLAN));
         assertEquals(0, mNetd.getKnob(RMNET));
+    }
+
+    @Test
+    public void leftoversAreSwitchedOffOnceInterfacesCanBeListed() {
+        mNetd.setKnob(RMNET2, 200);
+        mNetd.setUplink(RMNET2, 20);
+        mDeps.mCannotList = true;
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        mDeps.mCannotList = false;
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
+        assertEquals(0, mNetd.getKnob(RMNET2));
+        assertEquals(0, mNetd.getUplink(RMNET2));
+        assertEquals(LAMBDA, mNetd.getKnob(RMNET));
     }
 
     @Test
@@ -1465,6 +1480,23 @@ public class DrwaControllerTest extends DrwaControllerTestCase {
         assertEquals(-1, shell(text, "show"));
         assertEquals(0, mNetd.getKnob(WLAN));
         assertFalse(text.toString(), text.toString().contains("rmnet"));
+    }
+
+    @Test
+    public void commandThatWasGivenUpTakesNoEffectLater() throws Exception {
+        startOnCellular();
+        final StringWriter text = new StringWriter();
+        final String[] args = {"set", WLAN, "200"};
+        final FutureTask<Integer> command =
+                new FutureTask<>(
+                        () -> {
+                            Thread.currentThread().interrupt();
+                            return mController.handleShellCommand(new PrintWriter(text), args);
+                        });
+        new Thread(command).start();
+        assertEquals(-1, (int) command.get());
+        idle();
+        assertEquals(0, mNetd.getKnob(WLAN));
     }
 
     @Test

@@ -65,8 +65,11 @@ public abstract class DrwaControllerTestCase {
             return new DrwaBpfKnobs(mBpf, log);
         }
 
+        boolean mCannotList;
+
         @Override
         List<String> getInterfaceNames() {
+            if (mCannotList) return null;
             final List<String> names = new ArrayList<>(mNetd.getKnobs().keySet());
             names.addAll(mGone);
             return names;

@@ -120,6 +120,19 @@ public class DrwaNetdKnobsTest extends DrwaControllerTestCase {
         assertGoverned(RMNET);
     }
 
+    @Test
+    public void leftoversAreSwitchedOffOnceInterfacesCanBeListed() throws Exception {
+        mNetd.setProcSysNet(4, 1, RMNET2, DrwaNetdKnobs.PROGRAMS, "200 7 0 1");
+        // What the kernel lacks was seen at a network's interface.
+        mDeps.mCannotList = true;
+        start();
+        connect(CELL, cellular(SUB), link(RMNET));
+        assertTrue(mNetd.getPrograms().containsKey(RMNET2));
+        mDeps.mCannotList = false;
+        idleFor(DrwaApplication.MAX_RETRY_DELAY_MS);
+        assertEquals(Map.of(RMNET, ON), mNetd.getPrograms());
+    }
+
     /** As where init has just restarted it. */
     @Test
     public void netdThatIsGoneIsAskedAgain() {

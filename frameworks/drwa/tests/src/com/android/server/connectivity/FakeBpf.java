@@ -93,7 +93,19 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
                 return new DrwaBpfKnobs(bpf, log);
             }
 
-            // The machine's own are unknown to netd, which then says nothing of the kernel
+            @Override
+            List<String> getInterfaceNames() {
+                return new ArrayList<>(netd.getKnobs().keySet());
+            }
+        };
+    }
+
+    /**
+     * Those of a host beside the module, on this netd's machine: the interfaces of the one that
+     * this runs on are unknown to it, and it would say nothing of the kernel.
+     */
+    public static DrwaController.Dependencies makePlatform(FakeNetd netd) {
+        return new DrwaController.Dependencies() {
             @Override
             List<String> getInterfaceNames() {
                 return new ArrayList<>(netd.getKnobs().keySet());
