@@ -151,7 +151,8 @@ def _wire(ip: str) -> Suite:
 
 SUITES = {
     "policy": _java("Drwa*Test,!DrwaStateMachineTest,!DrwaConcurrencyTest"),
-    "device-side": _java("com.android.drwa.cts.*Test"),
+    # Mutants are among these tests, too
+    "device-side": _java("com.android.drwa.cts.*Test", compiler="test-compile"),
     "patches": Suite(_pytest("frameworks/series/tests")),
     "netd": Suite(
         _pytest("netd_patches/tests/test_netd.py", "-k", "unit or range"),
