@@ -981,17 +981,21 @@ static bool is_markable(struct drwa_flow *f, const struct segment *s)
 	return (u8)(f->marked - READ_ONCE(f->echoed)) < DRWA_MARKS;
 }
 
-/* Sixteen of an RTT, if timestamps tick that often */
+/* Sixteen of an RTT, if timestamps tick that often. A clock of ms tells a tick less than the RTT
+ * at best, and rounds that are not a hair longer keep step with the sender's bursts. Longer ones
+ * drift through these, so a flow's rates differ by a burst, and its window has to cover that.
+ */
 static void mark(struct drwa_flow *f, const struct segment *s, u32 now_us)
 {
 	u8 i = f->marked;
 	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
 	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
+	u32 at_us = now_us + DRWA_TICK_US;
 
-	if (now_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
+	if (at_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
 		return;
 	next->tsval = s->tsval;
-	next->at_us = now_us;
+	next->at_us = at_us;
 	WRITE_ONCE(f->marked, i + 1);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "packets.h"
@@ -18,7 +19,7 @@ enum { SYN = 2, ACK = 16, TCP = 6 };
 
 #define OURS	1000
 #define THEIRS	5000
-#define PAYLOAD	100
+#define PAYLOAD	600
 #define RTT_MS	500
 
 struct packet {
@@ -61,7 +62,7 @@ static void run(bool out, const struct packet *p)
 }
 
 /* With timestamps, and with @payload bytes of data */
-static void segment(bool out, u8 flags, u32 tsval, u32 payload)
+static void segment_that_echoes(bool out, u8 flags, u32 tsval, u32 tsecr, u32 payload)
 {
 	u8 tcp[32 + PAYLOAD] = { [12] = 32 / 4 << 4, [13] = flags, [20] = 1, 1, 8, 10 };
 	bool syn = flags & SYN;
@@ -70,12 +71,17 @@ static void segment(bool out, u8 flags, u32 tsval, u32 payload)
 	put32(tcp + 4, (out ? OURS : THEIRS) + !syn);
 	if (flags & ACK) {
 		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
-		put32(tcp + 28, 1);
+		put32(tcp + 28, tsecr);
 	}
 	put16(tcp + 14, 0xffff);
 	put32(tcp + 24, tsval);
 	p = make(out, tcp, 32 + payload);
 	run(out, &p);
+}
+
+static void segment(bool out, u8 flags, u32 tsval, u32 payload)
+{
+	segment_that_echoes(out, flags, tsval, 1, payload);
 }
 
 static u32 handshake_us(int flows, bool passive, int times)
@@ -121,12 +127,48 @@ static u32 told_us(int queues, u32 waits_ms, u32 ticks)
 	return queue.delay_us;
 }
 
+static u32 clock_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000u + now.tv_nsec / 1000;
+}
+
+/* By how much the RTT of an echoed timestamp is less than it can have been, at least and at most */
+static void shorter_us(int flows, s32 *least, s32 *most)
+{
+	struct drwa_key key = {
+		.remote = { htonl(0xc0000201) },
+		.local = { htonl(0x0a000001) },
+		.remote_port = htons(3000),
+		.local_port = htons(++port),
+	};
+	u64 digest = drwa_digest(&key);
+	u32 begun_us, sent_us, came_us;
+	struct drwa_flow f;
+
+	segment(true, SYN, 1, 0);
+	usleep(100000);
+	segment(false, SYN | ACK, 777, 0);
+	begun_us = clock_us();
+	segment(true, ACK, 101, 0);
+	sent_us = clock_us();
+	usleep(20000);
+	came_us = clock_us();
+	segment_that_echoes(false, ACK, 797, 101, PAYLOAD);
+	bpf_map_lookup_elem(flows, &digest, &f);
+	*least = came_us - sent_us - f.d.rtt_us;
+	*most = clock_us() - begun_us - f.d.rtt_us;
+}
+
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	const struct drwa_dev dev = { .l2 = ETHERNET, .lambda = 125, .aqm = DRWA_AQM_ON };
 	struct bpf_object *object;
 	u32 loopback = LOOPBACK;
+	s32 least_us, most_us;
 	int flows, queues;
 
 	if (argc != 2) {
@@ -147,6 +189,8 @@ int main(int argc, char **argv)
 		for (int times = 1; times < 4; times++)
 			printf("%s %d: %u\n", passive ? "SYN ACK" : "SYN", times,
 			       handshake_us(flows, passive, times));
+	shorter_us(flows, &least_us, &most_us);
+	printf("shorter at least: %d\nshorter at most: %d\n", least_us, most_us);
 	printf("queue: %u\n", told_us(queues, 200, 175));
 	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
 	return 0;

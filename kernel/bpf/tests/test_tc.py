@@ -244,6 +244,10 @@ def test_a_syn_that_was_sent_again_tells_no_rtt(exchanges: dict[str, int], what:
 
 
 @pytest.mark.usefixtures("bpf")
+def test_an_rtt_is_a_tick_less(exchanges: dict[str, int]) -> None:
+    assert exchanges["shorter at least"] <= 1000 <= exchanges["shorter at most"]
+
+
 def test_a_queue_is_part_of_an_rtt(exchanges: dict[str, int]) -> None:
     """More than that is told by no clock of milliseconds, and would have UDP dropped."""
     assert exchanges["queue"] > 20_000

@@ -28,6 +28,7 @@ from drwalab import (
     uplink_targets,
 )
 from drwalab.cases import Case
+from drwalab.kernels import told_programs
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
 from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError, flavour_of
@@ -441,8 +442,9 @@ def forms_document(
         f"{why.count(UNKNOWN)} have none that is known.\n\n"
         f"{_table(_REST, [_rest(p, cause) for p, cause in zip(rest, why, strict=True)])}\n"
         f"{''.join(told)}\n"
-        f"Kernel: {'; '.join(kernels)}, where `{targets.LAW}` runs. Repeat it with "
-        f"`{_command(line, chosen, f' --form {form}')}`.\n"
+        f"Kernel: {'; '.join(kernels)}, where `{targets.LAW}` runs."
+        f"{told_programs(schemes.find(form).bpf)} "
+        f"Repeat it with `{_command(line, chosen, f' --form {form}')}`.\n"
     )
 
 
@@ -540,10 +542,11 @@ def document(
     made = [run["provenance"] for row in rows for run in row.runs]
     patched = any(each["patch_ids"] for each in made)
     stacks = ", ".join(sorted({stack for each in made for stack in each["stacks"]}))
+    programs = any(schemes.find(run["scheme"]).bpf for row in rows for run in row.runs)
     parts.append(
         f"Kernel: {'; '.join(kernels)}; "
-        f"{'without the patches where the law does not run' if patched else 'no patches'}. "
-        f"{f'Stacks: {stacks}. ' if stacks else ''}"
+        f"{'without the patches where the law does not run' if patched else 'no patches'}."
+        f"{told_programs(programs)} {f'Stacks: {stacks}. ' if stacks else ''}"
         f"Repeat it with `{_command(line, chosen, table.option)}`; {runs} runs, this time in "
         f"{took_s / 60:.0f} min.\n"
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 import typer
 
-from drwalab import burstlink, ltelink, output, spec, units, windows
+from drwalab import burstlink, ltelink, output, schemes, spec, units, windows
 from drwalab import traces as link_traces
+from drwalab.kernels import told_programs
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
@@ -83,7 +84,9 @@ def record(case: Case, found: Sequence[Result], took_s: float) -> str:
         f"# {case.name}\n{case.about}\n\n"
         f"{output.means_markdown(found) if case.means else ''}"
         f"{output.markdown_table(found, case.settled_s)}\n"
-        f"Kernel: {'; '.join(lines)}. Repeat it with `kernel/lab/lab case run {case.name}`; "
+        f"Kernel: {'; '.join(lines)}."
+        f"{told_programs(any(schemes.find(result['scheme']).bpf for result in found))} "
+        f"Repeat it with `kernel/lab/lab case run {case.name}`; "
         f"this took {took_s:.1f} s.\n"
     )
 

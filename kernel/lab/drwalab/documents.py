@@ -280,15 +280,15 @@ def _lte_like() -> dict[str, str]:
 def of_today(name: str) -> str | None:
     """Whether a recorded result names today's patches, or None where these cannot be made.
 
-    Patches with nothing but tests do not count. What has none may name the BPF programs.
+    Patches with nothing but tests do not count. It may name the BPF programs, too, or these alone.
     """
     text = (RESULTS / name).read_text()
     recorded = re.findall(r"patches ((?:[0-9a-f]{12}(?:, )?)+)", text)
+    programs = set(re.findall(r"programs ([0-9a-f]{12})\b", text))
+    if programs - {kernels.programs_id()}:
+        return "**no**"
     if not recorded:
-        programs = set(re.findall(r"programs ([0-9a-f]{12})\b", text))
-        if not programs:
-            return "**not named**"
-        return "**yes**" if programs == {kernels.programs_id()} else "**no**"
+        return "**yes**" if programs else "**not named**"
     version = re.search(r"Kernel: (\d+\.\d+)", text)
     assert version
     source = sources.find_source(kernels.get_line(version[1]))

@@ -668,6 +668,11 @@ def programs_id() -> str:
     return digest.hexdigest()[:12]
 
 
+def told_programs(used: bool) -> str:
+    """Which BPF programs a record is of, as a sentence behind others; nothing if none were used"""
+    return f" BPF programs {programs_id()}." if used else ""
+
+
 def bpf() -> Path:
     """The folder of the BPF programs and their loader, made of the present sources."""
     folders = (BPF_DIR, BPF_DIR / "include/linux", KERNEL_DIR / "tests/include/linux")

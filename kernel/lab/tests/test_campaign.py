@@ -24,7 +24,7 @@ from drwalab import (
     spec,
     targets,
 )
-from drwalab.kernels import Kernel
+from drwalab.kernels import Kernel, programs_id
 from drwalab.spec import RunSpec
 from drwalab.targets import TARGETS, Group, Target
 from synthetic import run
@@ -144,7 +144,8 @@ def test_another_form_of_the_law() -> None:
     ]
     kernel = "6.1.9, patches 0123456789ab"
     text = campaign.forms_document(pairs, "drwa-tc", "6.1", known=known, kernels=[kernel])
-    assert f"Kernel: {kernel}, where `drwa` runs. Repeat it" in text
+    programs = f"BPF programs {programs_id()}"
+    assert f"Kernel: {kernel}, where `drwa` runs. {programs}. Repeat it" in text
     assert "2 of 8 runs" in text
     assert "2 more are no further from it" in text
     links = [line for line in text.splitlines() if line.startswith("| b02-constant | a link")]

@@ -145,6 +145,7 @@ def test_results_of_today(
         ("All of programs {0}.", "**yes**"),
         ("Some of programs {0}, the rest of programs {1}.", "**no**"),
         ("All of programs from before.", "**not named**"),
+        ("patches 012345678901. BPF programs {1}.", "**no**"),
     ],
 )
 def test_results_of_todays_programs(

@@ -79,8 +79,7 @@ def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) 
     ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
     # At hooks, a round ends when a segment is sent, in the midst of what others brought. The
-    # programs lower no first window, and know RTTs to the microsecond, where the kernel's least one
-    # of a round is up to a tick short: 2 to 8 % on 6.12, and 9 to 15 % on 6.1.
+    # programs lower no first window.
     apart = {
         ("drwa-hooks", "four flows"): 0.1,
         ("drwa-tc", "four flows"): 0.15,

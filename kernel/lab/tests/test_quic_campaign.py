@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import Lab, without_guests
-from drwalab import cases, quic_targets, quicstacks, schemes, targets
+from drwalab import cases, kernels, quic_targets, quicstacks, schemes, targets
 from drwalab.quic_targets import TARGETS
 from drwalab.spec import PACED, RunSpec
 from drwalab.targets import Group, Target
@@ -205,7 +205,8 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "| 1 | CUBIC alone, variable links: goodput of stock's | ≥ 0.95 | 0.640 |" in text
     assert "| 11 | off, packets equal to the byte" in text
     assert text.count("## quic-stacks\n") == text.count("## quic-loads\n") == 1
-    end = "Kernel: 6.12.48-drwa; no patches. Stacks: ngtcp2 0.12. Repeat it with `kernel/lab/lab "
+    programs = f"BPF programs {kernels.programs_id()}. Stacks: ngtcp2 0.12"
+    end = f"Kernel: 6.12.48-drwa; no patches. {programs}. Repeat it with `kernel/lab/lab "
     assert f"{end}campaign --quic`; " in text
     assert len(seen) == len(set(seen))
     assert {(s.scheme.bpf, s.flavour) for s in seen} == {(True, "bpf"), (False, "base")}
