@@ -79,7 +79,7 @@ def test_does_what_the_series_does(run: Run, name: str, form: str, kernel: str) 
     ours, series = (run(each, kernel=kernel, **LINKS[name]) for each in (form, "drwa"))
     assert ours["goodput_mbps"] == pytest.approx(series["goodput_mbps"], rel=0.01)
     # At hooks, a round ends when a segment is sent, in the midst of what others brought. The
-    # programs lower no first window.
+    # programs lower no first window, and on 6.1 several flows have 7 to 14 % more with them.
     apart = {
         ("drwa-hooks", "four flows"): 0.1,
         ("drwa-tc", "four flows"): 0.15,
