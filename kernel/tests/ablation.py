@@ -31,7 +31,7 @@ TESTED = (
     "test_adversary.py::test_who_stays_in_start_keeps_no_silence_from_others",
 )
 # What these need beside the law; each edit has a copy of it.
-COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml")
+COPIED = ("tests", "src", "lab/drwalab", "lab/pyproject.toml", "../device/drwatool")
 
 # Old text that is there once, and what stays without the mechanism
 MECHANISMS: dict[str, Edits] = {
