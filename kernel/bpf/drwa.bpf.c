@@ -18,7 +18,8 @@
  *
  * Segments of one connection may come and go on two CPUs. A field of struct
  * drwa_flow is written on one of the two ways alone, once the SYN is answered, and the
- * other one may read what is a segment old. Only a SYN makes an entry, and only what is sent takes it away.
+ * other one may read what is a segment old. Only a SYN makes an entry, and only what is
+ * sent takes it away.
  */
 #include <stddef.h>
 #include <linux/types.h>

@@ -84,27 +84,34 @@ static void segment(bool out, u8 flags, u32 tsval, u32 payload)
 	segment_that_echoes(out, flags, tsval, 1, payload);
 }
 
-static u32 handshake_us(int flows, bool passive, int times)
+/* What is known of the connection at @port */
+static struct drwa_flow known(int flows)
 {
-	struct drwa_key key = {
+	const struct drwa_key key = {
 		.remote = { htonl(0xc0000201) },
 		.local = { htonl(0x0a000001) },
 		.remote_port = htons(3000),
-		.local_port = htons(++port),
+		.local_port = htons(port),
 	};
 	u64 digest = drwa_digest(&key);
 	struct drwa_flow f;
 
+	if (bpf_map_lookup_elem(flows, &digest, &f) || !f.answered) {
+		fputs("no connection\n", stderr);
+		exit(2);
+	}
+	return f;
+}
+
+static u32 handshake_us(int flows, bool passive, int times)
+{
+	port++;
 	while (times--) {
 		segment(true, passive ? SYN | ACK : SYN, 1, 0);
 		usleep(2000);
 	}
 	segment(false, passive ? ACK : SYN | ACK, 777, 0);
-	if (bpf_map_lookup_elem(flows, &digest, &f) || !f.answered) {
-		fputs("no connection\n", stderr);
-		exit(2);
-	}
-	return f.d.rtt_us;
+	return known(flows).d.rtt_us;
 }
 
 /* What a first segment tells of UDP's queue that comes @waits_ms after a handshake of RTT_MS, by a
@@ -138,16 +145,9 @@ static u32 clock_us(void)
 /* By how much the RTT of an echoed timestamp is less than it can have been, at least and at most */
 static void shorter_us(int flows, s32 *least, s32 *most)
 {
-	struct drwa_key key = {
-		.remote = { htonl(0xc0000201) },
-		.local = { htonl(0x0a000001) },
-		.remote_port = htons(3000),
-		.local_port = htons(++port),
-	};
-	u64 digest = drwa_digest(&key);
-	u32 begun_us, sent_us, came_us;
-	struct drwa_flow f;
+	u32 begun_us, sent_us, came_us, end_us, rtt_us;
 
+	port++;
 	segment(true, SYN, 1, 0);
 	usleep(100000);
 	segment(false, SYN | ACK, 777, 0);
@@ -157,9 +157,10 @@ static void shorter_us(int flows, s32 *least, s32 *most)
 	usleep(20000);
 	came_us = clock_us();
 	segment_that_echoes(false, ACK, 797, 101, PAYLOAD);
-	bpf_map_lookup_elem(flows, &digest, &f);
-	*least = came_us - sent_us - f.d.rtt_us;
-	*most = clock_us() - begun_us - f.d.rtt_us;
+	end_us = clock_us();
+	rtt_us = known(flows).d.rtt_us;
+	*least = came_us - sent_us - rtt_us;
+	*most = end_us - begun_us - rtt_us;
 }
 
 int main(int argc, char **argv)

@@ -248,6 +248,7 @@ def test_an_rtt_is_a_tick_less(exchanges: dict[str, int]) -> None:
     assert exchanges["shorter at least"] <= 1000 <= exchanges["shorter at most"]
 
 
+@pytest.mark.usefixtures("bpf")
 def test_a_queue_is_part_of_an_rtt(exchanges: dict[str, int]) -> None:
     """More than that is told by no clock of milliseconds, and would have UDP dropped."""
     assert exchanges["queue"] > 20_000

@@ -68,11 +68,12 @@ public class SystemHere extends Application {
         final boolean lacksDrwa = Boolean.getBoolean(KERNEL_LACKS_DRWA_PROPERTY);
         final boolean patched = host == Host.A || host == Host.A_BPF;
         final boolean bpf = host == Host.A_BPF && !lacksDrwa;
-        if (bpf) mNetd.replaceKnobsByBpf();
-        if (host == Host.B_BPF && !lacksDrwa) mNetd.addPrograms();
-        if (host != Host.A && host != Host.B || lacksDrwa) mNetd.removeDrwaFromKernel();
+        final boolean netds = host == Host.B_BPF && !lacksDrwa;
+        if (bpf || netds || lacksDrwa) mNetd.removeDrwaFromKernel();
+        if (bpf) mNetd.addBpf();
+        if (netds) mNetd.addPrograms();
         // A modem's, which no network has: by it the policy sees at the start what the kernel lacks
-        if (host != Host.A && host != Host.B && !lacksDrwa) mNetd.addInterface("rmnet_ipa0");
+        if (bpf || netds) mNetd.addInterface("rmnet_ipa0");
         shadowOf(this).setSystemService(Context.NETD_SERVICE, mNetd.asBinder());
         final FakeTelephony telephony = new FakeTelephony(this);
         telephony.setCarrierId(SUB_ID, CARRIER_ID);

@@ -55,6 +55,9 @@ public abstract class DrwaControllerTestCase {
 
         boolean mDebuggable = true;
 
+        /** The system cannot list its interfaces. */
+        boolean mCannotList;
+
         /** What the system lists although it is gone when netd is asked for it. */
         List<String> mGone = List.of();
 
@@ -64,8 +67,6 @@ public abstract class DrwaControllerTestCase {
             if (!mNetd.hasBpf()) throw new UnsupportedOperationException("a reason");
             return new DrwaBpfKnobs(mBpf, log);
         }
-
-        boolean mCannotList;
 
         @Override
         List<String> getInterfaceNames() {

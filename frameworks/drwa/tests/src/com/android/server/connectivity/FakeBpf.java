@@ -87,30 +87,34 @@ public class FakeBpf extends DrwaBpfKnobs.Dependencies {
     /** Those of a module with these programs. */
     public static DrwaController.Dependencies makeModule(FakeNetd netd) {
         final FakeBpf bpf = new FakeBpf(netd);
-        return new DrwaController.Dependencies() {
+        return new Machine(netd) {
             @Override
             DrwaKnobs makeBpfKnobs(INetd unused, DrwaWriteLog log) {
                 return new DrwaBpfKnobs(bpf, log);
             }
-
-            @Override
-            List<String> getInterfaceNames() {
-                return new ArrayList<>(netd.getKnobs().keySet());
-            }
         };
     }
 
-    /**
-     * Those of a host beside the module, on this netd's machine: the interfaces of the one that
-     * this runs on are unknown to it, and it would say nothing of the kernel.
-     */
+    /** Those of a host beside the module. */
     public static DrwaController.Dependencies makePlatform(FakeNetd netd) {
-        return new DrwaController.Dependencies() {
-            @Override
-            List<String> getInterfaceNames() {
-                return new ArrayList<>(netd.getKnobs().keySet());
-            }
-        };
+        return new Machine(netd);
+    }
+
+    /**
+     * This netd's: it knows no interface of the machine that this runs on, and would say nothing of
+     * the kernel.
+     */
+    private static class Machine extends DrwaController.Dependencies {
+        private final FakeNetd mNetd;
+
+        Machine(FakeNetd netd) {
+            mNetd = netd;
+        }
+
+        @Override
+        List<String> getInterfaceNames() {
+            return new ArrayList<>(mNetd.getKnobs().keySet());
+        }
     }
 
     /** As the programs do of what comes by an interface. */
