@@ -231,6 +231,14 @@ def _command(kernel: Kernel, cpu: int, seed: int, memory: str) -> list[str]:
     ]
 
 
+def _orphan_check() -> list[str]:
+    """A prefix that runs nothing once this process has ended.
+
+    A parent that ends before its child asks for the signal sends none (prctl(2), PR_SET_PDEATHSIG).
+    """
+    return ["sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
+
+
 @contextmanager
 def started(
     command: Sequence[str], folder: Path, console: Path, env: Mapping[str, str]
@@ -242,7 +250,7 @@ def started(
     with (
         console.open("wb") as output,
         subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", *command],
+            ["setpriv", "--pdeathsig", "KILL", "--", *_orphan_check(), *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -410,6 +410,30 @@ def test_killing_leaves_no_guest(own_cache: Path, tmp_path: Path) -> None:
     assert_no_processes_in(own_cache)
 
 
+def test_a_guest_whose_lab_was_killed_does_not_begin(own_cache: Path) -> None:
+    """The lab may be killed before its child has asked to be told (prctl(2))."""
+    here = Path(kernels.__file__).parents[1]
+    command = [sys.executable, "-c", LATE_GUEST, str(own_cache)]
+    killed = subprocess.run(command, cwd=here, timeout=20, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert_no_processes_in(own_cache)
+
+
+# Its setpriv kills the lab before it asks.
+LATE_GUEST = r"""
+import os, shutil, sys
+from pathlib import Path
+from drwalab import guest
+folder = Path(sys.argv[1])
+late = folder / "setpriv"
+late.write_text(f'#!/bin/sh\nkill -KILL $PPID\nsleep 0.2\nexec {shutil.which("setpriv")} "$@"\n')
+late.chmod(0o755)
+os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+with guest.started(["sleep", "3600"], folder, folder / "console", os.environ) as process:
+    process.wait()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_leaves_nothing(own_cache: Path, tmp_path: Path, number: signal.Signals) -> None:
     target = tmp_path / "result.json"
