@@ -70,6 +70,22 @@ class Table:
     legend: str
     heads: Sequence[str]
     players: Callable[[Sequence[Group]], list[tuple[str, ...]]]
+    peer: "Peer | None" = None
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A player whose values stand beside those of the player that the targets are about."""
+
+    name: str
+    of: str
+    head: str
+
+    def value(self, target: Target, group: Group) -> float | None:
+        try:
+            return target.measure(group.standing_in(self.of, self.name))
+        except Missing:
+            return None
 
 
 def _downlink() -> Table:
@@ -122,6 +138,7 @@ def _quic() -> Table:
         "rate of the one in that of the other, and the p95 RTT likewise.\n",
         heads=quic_targets.HEADS,
         players=quic_targets.players,
+        peer=Peer(quic_targets.CODEL, quic_targets.HELD, "There, with CoDel in the base station"),
     )
 
 
@@ -144,10 +161,13 @@ class Verdict:
     links_met: int
     links: int
     values: dict[str, float]
+    peers: dict[str, float]
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self, peer: Peer | None = None) -> tuple[str, ...]:
+        """Of HEADS, with the peer's value at the worst link before the last one."""
+        theirs = [output.number(self.peers.get(str(self.where)), 3)] if peer else []
         if self.worst is None:
-            return (self.row, self.what, self.bound, "–", "no run", "–", "not run")
+            return (self.row, self.what, self.bound, "–", "no run", "–", *theirs, "not run")
         word = "met" if self.met else "missed"
         return (
             self.row,
@@ -156,6 +176,7 @@ class Verdict:
             f"{self.worst:.3f}",
             str(self.where),
             "–" if self.together else f"{self.links_met} of {self.links}",
+            *theirs,
             f"{word} (to reach for)" if self.reach else word,
         )
 
@@ -165,8 +186,8 @@ class Verdict:
         return (self.met, self.reach, int(self.row))
 
 
-def judge(target: Target, groups: Sequence[Group]) -> Verdict:
-    values = {}
+def judge(target: Target, groups: Sequence[Group], peer: Peer | None = None) -> Verdict:
+    values, peers = {}, {}
     for group in groups:
         try:
             value = target.measure(group)
@@ -174,6 +195,9 @@ def judge(target: Target, groups: Sequence[Group]) -> Verdict:
             continue
         if value is not None:
             values[group.label] = round(float(value), 4)
+            theirs = peer.value(target, group) if peer else None
+            if theirs is not None:
+                peers[group.label] = round(float(theirs), 4)
     links_met = sum(target.met(value) for value in values.values())
     worst = where = None
     if values and target.together:
@@ -194,6 +218,7 @@ def judge(target: Target, groups: Sequence[Group]) -> Verdict:
         links_met=links_met,
         links=len(values),
         values=values,
+        peers=peers,
     )
 
 
@@ -222,7 +247,11 @@ def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
     kernels = kernels or {p["kernel_release"] for p in made}
     return Row(
         case=case,
-        verdicts=[judge(target, groups) for target in table.targets if target.case == case.name],
+        verdicts=[
+            judge(target, groups, table.peer)
+            for target in table.targets
+            if target.case == case.name
+        ],
         players=table.players(groups),
         runs=[{k: v for k, v in result.items() if k not in kept} for result in found],
         kernels=sorted(kernels),
@@ -518,9 +547,12 @@ def document(
 ) -> str:
     """The verdicts, then each case's players side by side."""
     verdicts = [v for row in rows for v in row.verdicts]
-    cells = [v.cells() for v in sorted(verdicts, key=lambda v: v.order)]
+    cells = [v.cells(table.peer) for v in sorted(verdicts, key=lambda v: v.order)]
+    theirs = [table.peer.head] if table.peer else []
+    heads = [*HEADS[:-1], *theirs, HEADS[-1]]
     cells += [
-        (row, text, "", "–", "–", "–", "tested there") for row, text in table.elsewhere.items()
+        (row, text, "", "–", "–", "–", *("–" for _ in theirs), "tested there")
+        for row, text in table.elsewhere.items()
     ]
     required = [v for v in verdicts if not v.reach]
     met = sum(v.met for v in required)
@@ -531,7 +563,7 @@ def document(
         f"{met} of {len(required)} targets are met; those missed come first. A target holds on "
         "every link that it concerns, and the table has the worst one, or it is about the "
         f"geometric mean of all. Ratios are of {table.subject} has the formulae.\n\n"
-        f"{_table(HEADS, cells)}\n"
+        f"{_table(heads, cells)}\n"
         f"{table.legend}"
     ]
     for row in rows:
@@ -681,7 +713,7 @@ def campaign(
             else:
                 done.append(_row(case, found, table))
                 for verdict in done[-1].verdicts:
-                    print("  ".join(verdict.cells()), flush=True)
+                    print("  ".join(verdict.cells(table.peer)), flush=True)
     content: list[dict[str, Any]] = [
         {"case": r.case.name, "verdicts": [asdict(v) for v in r.verdicts], "runs": r.runs}
         for r in done

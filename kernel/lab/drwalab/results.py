@@ -163,7 +163,7 @@ def read_raw(path: Path) -> Records:
         kind, *values = line.split()
         rows[kind].append([int(value) for value in values])
     widths = {"p": 3, "l": 2, "n": 3, "b": 1, "s": 5, "o": 3, "v": 3, "f": 2, "r": 3}
-    widths |= {"u": 3, "x": 3, "y": 2, "m": 3, "c": 3}
+    widths |= {"u": 3, "x": 3, "y": 2, "m": 3, "c": 4}
     records = {kind: np.array(values, dtype=np.int64) for kind, values in rows.items()}
     for kind, width in widths.items():
         records.setdefault(kind, np.empty((0, width), dtype=np.int64))
@@ -281,20 +281,27 @@ def _neighbours(
     intervals = spec.duration_us // SAMPLE_US
     samples = records["n"].reshape(intervals, len(spec.neighbours), 3)
     received = np.diff(samples[:, :, 2], axis=0, prepend=0)
-    lost = {int(number): int(sent - came) for number, sent, came in records["c"]}
+    paced = {int(number): list(map(int, counts)) for number, *counts in records["c"]}
     totals = [
         {
             "kind": each.kind,
             "start_s": each.at_us / 1e6,
             "end_s": _end_us(each, spec) / 1e6,
             "goodput_mbps": round(int(total) * 8 / (_end_us(each, spec) - each.at_us), 6),
-            "lost": lost.get(number),
+            **_losses(*paced.get(number, ())),
         }
         for number, (each, total) in enumerate(
             zip(spec.neighbours, received.sum(axis=0), strict=True)
         )
     ]
     return totals, received
+
+
+def _losses(sent: int = 0, arrived: int = 0, received: int = 0) -> dict[str, int | None]:
+    """Of a call's or a game's packets: those lost in all, and those that the phone dropped."""
+    if not sent:
+        return {"lost": None, "dropped": None}
+    return {"lost": sent - received, "dropped": arrived - received}
 
 
 def _end_us(neighbour: Neighbour, spec: RunSpec) -> int:

@@ -112,6 +112,10 @@ class Group:
         other = self.mean(to, of)
         return self.mean(who, of) / other if other else float("inf")
 
+    def standing_in(self, who: str, other: str) -> "Group":
+        """The same link with another player's runs in this one's place."""
+        return Group(self._runs | {who: self.runs(other)}, self._case, self._uplinks)
+
     @property
     def config(self) -> dict[str, Any]:
         config = self.any["config"]

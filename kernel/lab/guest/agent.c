@@ -21,7 +21,8 @@
  *   y number up_us			time of an answered probe's way up
  *   s t_us flow received_bytes snd_wnd snd_cwnd	one sample of a download
  *   n t_us neighbour received_bytes	one sample of a neighbour
- *   c neighbour sent received	packets of a call or a game, at the end
+ *   c neighbour sent arrived received	packets of a call or a game, at the end: those that
+ *				the server sent, the radio brought, the phone's application got
  *   q t_us backlog_bytes		downlink queue
  *   m t_us byte_ns max_bytes		the modem: bytes in it, summed over time, and the most
  *   f flow port			port of the end that opened a download
@@ -45,6 +46,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/ethtool.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
@@ -52,6 +54,8 @@
 #include <linux/tcp.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -134,7 +138,7 @@ enum kind {
 	UPLOAD_SENDER, UPLOAD_READER,
 	PROBE_CLIENT, PROBE_ECHO,
 	LISTEN_NEIGHBOUR, LIAR_SENDER, QUIC_SENDER, QUIC_READER, PIPE_READER,
-	PACED_SENDER, PACED_READER,
+	PACED_SENDER, PACED_READER, PACED_TAP,
 	TAP, TIMER,
 };
 
@@ -222,6 +226,7 @@ struct neighbour {
 	char cc[16];
 	int64_t start_us, end_us;	/* since the flows started */
 	struct transfer transfer;
+	uint64_t arrived;	/* of a call or a game: packets that the radio brought */
 	pid_t client;		/* of a program */
 	bool started, ended;
 };
@@ -1486,6 +1491,21 @@ static void sample(int64_t now)
 	}
 }
 
+static bool has_paced(void)
+{
+	int i;
+
+	for (i = 0; i < spec.neighbours; i++)
+		if (is_paced(spec.neighbour[i].kind))
+			return true;
+	return false;
+}
+
+static size_t ip_header_bytes(void)
+{
+	return spec.ipv6 ? sizeof(struct ip6_hdr) : sizeof(struct iphdr);
+}
+
 static void open_tap(const char *ns, const char *dev)
 {
 	static const struct {
@@ -1512,6 +1532,53 @@ static void open_tap(const char *ns, const char *dev)
 		die("%s", path);
 	fwrite(&header, sizeof(header), 1, c->pcap);
 	watch(c, EPOLLIN);
+}
+
+/* Counts calls' and games' packets as the radio brings them, before a program at the interface
+ * sees them. All else is filtered: TCP does not coalesce a segment that was cloned.
+ */
+static void open_paced_tap(void)
+{
+	struct sock_filter udp_of_neighbours[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, SKF_AD_OFF + SKF_AD_PROTOCOL),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, spec.ipv6 ? ETH_P_IPV6 : ETH_P_IP, 0, 6),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, spec.ipv6 ? offsetof(struct ip6_hdr, ip6_nxt) :
+			 offsetof(struct iphdr, protocol)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 4),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ip_header_bytes()),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, PORT_NEIGHBOUR, 0, 2),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, PORT_NEIGHBOUR + MAX_NEIGHBOURS, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog filter = {
+		sizeof(udp_of_neighbours) / sizeof(*udp_of_neighbours), udp_of_neighbours
+	};
+	struct sockaddr_ll ll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct conn *c = calloc(1, sizeof(*c));
+
+	enter("phone");
+	c->kind = PACED_TAP;
+	c->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ll.sll_ifindex = if_nametoindex("rmnet0");
+	if (c->fd < 0 ||
+	    setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ||
+	    bind(c->fd, (void *)&ll, sizeof(ll)))
+		die("counting calls on rmnet0");
+	watch(c, EPOLLIN);
+}
+
+static void read_paced_tap(struct conn *c)
+{
+	struct sockaddr_ll from;
+	socklen_t len = sizeof(from);
+	uint16_t port;
+
+	while (recvfrom(c->fd, chunk, CHUNK, 0, (void *)&from, &len) > 0) {
+		memcpy(&port, chunk + ip_header_bytes(), sizeof(port));
+		if (from.sll_pkttype != PACKET_OUTGOING)
+			spec.neighbour[ntohs(port) - PORT_NEIGHBOUR].arrived++;
+	}
 }
 
 static void read_tap(struct conn *c)
@@ -1586,6 +1653,9 @@ static void handle(struct conn *c, uint32_t events)
 		read_quic(c);
 		break;
 	case LIAR_SENDER:
+		break;
+	case PACED_TAP:
+		read_paced_tap(c);
 		break;
 	case TAP:
 		read_tap(c);
@@ -1903,7 +1973,9 @@ static void finish(void)
 		struct transfer *t = &spec.neighbour[i].transfer;
 
 		if (is_paced(spec.neighbour[i].kind))
-			fprintf(raw, "c %d %llu %llu\n", i, (unsigned long long)t->sender.reads,
+			fprintf(raw, "c %d %llu %llu %llu\n", i,
+				(unsigned long long)t->sender.reads,
+				(unsigned long long)spec.neighbour[i].arrived,
 				(unsigned long long)t->reader.reads);
 	}
 	fprintf(raw, "w %d\n", unfinished);
@@ -2375,6 +2447,8 @@ int main(void)
 		open_tap("server", "srv0");
 		open_tap("phone", "rmnet0");
 	}
+	if (has_paced())
+		open_paced_tap();
 	start_trace();
 	watch(&timer, EPOLLIN);
 	while (now_us() < t0_us)

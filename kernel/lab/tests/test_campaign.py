@@ -798,6 +798,23 @@ def test_nothing_of_the_other_one_is_no_division_by_0() -> None:
     assert targets.goodput_of("stock")(group(stock, law)) == float("inf")
 
 
+def test_a_peer_stands_beside_the_worst() -> None:
+    target = Target("2", "b02-constant", "goodput", targets.goodput_of("stock"), 0.99)
+    peer = campaign.Peer("codel", "drwa", "CoDel")
+    near, far = result("stock", 9.5), result("stock", 8, base_ms=200)
+    near["aqm"] = far["aqm"] = "codel"
+    runs = [result("stock", 10), result("drwa", 9.9), near]
+    worst = [result("stock", 10, base_ms=200), result("drwa", 9.7, base_ms=200)]
+    verdict = campaign.judge(target, targets.groups([*runs, *worst, far]), peer)
+    assert (verdict.met, verdict.worst) == (False, 0.97)
+    assert sorted(verdict.peers.values()) == [0.8, 0.95]
+    assert verdict.cells(peer)[5:] == ("1 of 2", "0.800", "missed")
+    # It need not have run there.
+    verdict = campaign.judge(target, targets.groups([*runs, *worst]), peer)
+    assert verdict.cells(peer)[5:] == ("1 of 2", "–", "missed")
+    assert verdict.cells()[5:] == ("1 of 2", "missed")
+
+
 @pytest.mark.parametrize("target", [t for t in TARGETS if t.row == DIAL_ROW], ids=lambda t: t.what)
 def test_the_dial(target: Target) -> None:
     """Each step against the one before, by the geometric mean over the links."""
