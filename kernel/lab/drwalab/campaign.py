@@ -95,13 +95,25 @@ def _downlink() -> Table:
         targets=TARGETS,
         elsewhere=ELSEWHERE,
         player=player,
-        subject="the default law (`drwa`; where the target is of a client, `drwa-tc`), to what the "
-        "target names; [targets.py](../drwalab/targets.py)",
+        subject="the default law (`drwa`), to what the target names; "
+        "[targets.py](../drwalab/targets.py)",
         legend="The players of each case over the links that they share with stock: goodput of "
         "stock's, mean and p95 RTT of the idle link's, each the geometric mean over the links, and "
         "the mean time to fetch an object.\n",
         heads=("Player", "Links", "Goodput", "Mean RTT", "p95 RTT", "Fetch, ms"),
         players=_players,
+    )
+
+
+def _programs() -> Table:
+    return replace(
+        _downlink(),
+        title="Programs",
+        option=" --programs",
+        targets=targets.PROGRAMS,
+        elsewhere={},
+        subject="the law as programs at the interface (`drwa-tc`), to what the target names; "
+        "[targets.py](../drwalab/targets.py)",
     )
 
 
@@ -627,6 +639,9 @@ def campaign(
             metavar="NUMBER", help="A row of the table of targets alone. Repeat for more."
         ),
     ] = None,
+    programs: Annotated[
+        bool, typer.Option("--programs", help="The table of the programs at the interface instead.")
+    ] = False,
     uplink: Annotated[
         bool, typer.Option("--uplink", help="The table of the uplink's gate instead.")
     ] = False,
@@ -660,8 +675,8 @@ def campaign(
             "--document",
             metavar="FILE",
             help="The same as a document. Default, unless --row is given: "
-            "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --uplink "
-            "uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is "
+            "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --programs "
+            "programs.md, with --uplink uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is "
             "another one than 6.12.",
         ),
     ] = None,
@@ -671,13 +686,15 @@ def campaign(
     done: list[Row] = []
     pairs: list[Pair] = []
     with errors.reported():
-        if uplink and quic:
-            raise SpecError("--quic: not with --uplink")
-        table = _uplink() if uplink else _quic() if quic else _downlink()
+        options = ((programs, _programs), (uplink, _uplink), (quic, _quic))
+        others = [of() for given, of in options if given]
+        table, *more = others or [_downlink()]
+        if more:
+            raise SpecError(f"{more[0].option.strip()}: not with{table.option}")
         chosen = _choose(row or [], kernel, traces, table)
         if form and form not in FORMS:
             raise SpecError(f"--form: '{form}' is no form of the law: choose {', '.join(FORMS)}")
-        if form and (uplink or quic):
+        if form and others:
             raise SpecError(f"--form: not with{table.option}")
         if document_file is None and not row:
             document_file = document_path(kernel, form, name=table.title.lower())

@@ -292,6 +292,11 @@ def p95_of_idle(g: Group) -> float | None:
     return float(np.mean(ratios)) if ratios else None
 
 
+def at_interface(measure: Measure) -> Measure:
+    """That measure of the law, of the programs at the interface."""
+    return lambda g: measure(g.standing_in(LAW, INTERFACE))
+
+
 def retransmits_of_stock(g: Group) -> float:
     """One that has none has none of anybody's."""
     law = g.mean(LAW, retransmits)
@@ -953,17 +958,44 @@ TARGETS = (
         of_same(goodput_after_rtt_step, neighbours=[]),
         0.95,
     ),
-    Target("32", "b32-client", "goodput of that on the phone", of_phones(goodput), 0.98),
-    Target("32", "b32-client", "p95 RTT of that on the phone", of_phones(p95), at_most=1.1),
-    Target("33", "b33-lan", "goodput of stock's on the client", clients_goodput, 0.97),
-    Target("34", "b34-beside", "p95 RTT of one download's", of_phones(p95), at_most=1.15),
-    Target("34", "b34-beside", "Jain's index of phone and client", beside_client, 0.95),
     Target(
         "35",
         "b35-push",
         "fetch time of that with fq_codel",
         completion_of("fq_codel"),
         at_most=1.1,
+    ),
+)
+
+# Those of `lab campaign --programs`: the law at the interface, which governs clients, too.
+PROGRAMS = (
+    Target("32", "b32-client", "goodput of that on the phone", of_phones(goodput), 0.98),
+    Target("32", "b32-client", "p95 RTT of that on the phone", of_phones(p95), at_most=1.1),
+    Target("33", "b33-lan", "goodput of stock's on the client", clients_goodput, 0.97),
+    Target("34", "b34-beside", "p95 RTT of one download's", of_phones(p95), at_most=1.15),
+    Target("34", "b34-beside", "Jain's index of phone and client", beside_client, 0.95),
+    Target(
+        "36",
+        "b36-programs",
+        "goodput of stock's, links that vary",
+        where(variable, at_interface(goodput_of(STOCK))),
+        0.99,
+        together=True,
+    ),
+    Target(
+        "36",
+        "b36-programs",
+        "p95 RTT of the idle link's, programs",
+        where(variable, at_interface(p95_of_idle)),
+        at_most=3.0,
+        together=True,
+    ),
+    Target(
+        "36",
+        "b36-programs",
+        "goodput of stock's, same limits, seldom readers",
+        where(steady, at_interface(goodput_of(LIMITS))),
+        0.97,
     ),
 )
 

@@ -281,18 +281,19 @@ def test_switching_off() -> None:
 
 
 # What the law in the kernel has no part in
-CLIENT_ROWS = ("32", "33", "34")
+ALL_TARGETS = (*TARGETS, *targets.PROGRAMS)
 
 
 def test_every_target_has_runs_of_its_players() -> None:
     known = cases.load()
-    for target in TARGETS:
+    for target in ALL_TARGETS:
         players = {(s.scheme.name, s.cc, s.aqm) for s in known[target.case].specs}
-        law = targets.INTERFACE if target.row in CLIENT_ROWS else "drwa"
+        law = targets.INTERFACE if target in targets.PROGRAMS else "drwa"
         assert {("stock", "cubic", None), (law, "cubic", None)} <= players
-    assert {t.row for t in TARGETS} | set(targets.ELSEWHERE) == {str(n) for n in range(1, 36)}
+    rows = {t.row for t in ALL_TARGETS}
+    assert rows | set(targets.ELSEWHERE) == {str(n) for n in range(1, 37)}
     # A target is known by its row, its name and its bound.
-    assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
+    assert len({(t.row, t.what, t.bound) for t in ALL_TARGETS}) == len(ALL_TARGETS)
 
 
 @pytest.fixture
@@ -475,15 +476,18 @@ def test_results_are_reused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert made == ["drwa λ=1.25"]
 
 
-def test_the_records_are_of_these_targets() -> None:
+@pytest.mark.parametrize(
+    ("name", "of"), [("campaign", TARGETS), ("programs", targets.PROGRAMS)], ids=["", "programs"]
+)
+def test_the_records_are_of_these_targets(name: str, of: Sequence[Target]) -> None:
     """A bound that moves wants the campaign anew; what it found was judged by these bounds."""
     recorded = [
         [cell.strip() for cell in line.strip("|\n").split("|")]
-        for line in campaign.document_path("6.12").read_text().splitlines()
+        for line in campaign.document_path("6.12", name=name).read_text().splitlines()
         if line.startswith("| ") and line.count("|") == len(campaign.HEADS) + 1
     ]
     rows = [row for row in recorded if row[0].isdigit() and row[0] not in targets.ELSEWHERE]
-    known = {(t.row, t.what, t.bound): t for t in TARGETS}
+    known = {(t.row, t.what, t.bound): t for t in of}
     assert {tuple(row[:3]) for row in rows} == set(known)
     for row in rows:
         target = known[row[0], row[1], row[2]]
@@ -600,6 +604,9 @@ WANTED = {
     "goodput of stock's on the client": 11 / 12.5,
     "p95 RTT of one download's": 75 / 55,
     "Jain's index of phone and client": 0.5,
+    "goodput of stock's, links that vary": 11 / 12.5,
+    "p95 RTT of the idle link's, programs": 75 / IDLE_MS,
+    "goodput of stock's, same limits, seldom readers": 11 / 5,
 }
 # Of which a test of its own knows more.
 DIAL_ROW = "15"
@@ -619,6 +626,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "5 flows": {"flows": 5},
     "64 flows": {"flows": 64},
     "steady links": {"trace": None},
+    "seldom readers": {"trace": None},
     "GRO": {"gro_ms": 1.0, "tso": True},
     "that without": {"gro_ms": 1.0},
     "gone": {"trace": None},
@@ -693,7 +701,7 @@ def phones_own(**config: Any) -> Result:
 
 
 @pytest.mark.parametrize(
-    "target", [t for t in TARGETS if t.row != DIAL_ROW], ids=lambda t: f"{t.row}: {t.what}"
+    "target", [t for t in ALL_TARGETS if t.row != DIAL_ROW], ids=lambda t: f"{t.row}: {t.what}"
 )
 def test_each_target_measures_what_it_says(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     config: dict[str, Any] = {"events": ROW_EVENTS.get(target.row, [])}
