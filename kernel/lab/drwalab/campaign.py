@@ -676,8 +676,8 @@ def campaign(
             metavar="FILE",
             help="The same as a document. Default, unless --row is given: "
             "kernel/lab/results/campaign.md, with --form campaign-SCHEME.md, with --programs "
-            "programs.md, with --uplink uplink.md, with --quic quic-stacks.md, each with the line at the end, if it is "
-            "another one than 6.12.",
+            "programs.md, with --uplink uplink.md, with --quic quic-stacks.md, each with the "
+            "line at the end, if it is another one than 6.12.",
         ),
     ] = None,
 ) -> None:
