@@ -150,7 +150,7 @@ def _quic() -> Table:
         "rate of the one in that of the other, and the p95 RTT likewise.\n",
         heads=quic_targets.HEADS,
         players=quic_targets.players,
-        peer=Peer(quic_targets.CODEL, quic_targets.HELD, "There, with CoDel in the base station"),
+        peer=Peer(quic_targets.CODEL, quic_targets.HELD, "CoDel in the base station: there; links met"),
     )
 
 
@@ -174,10 +174,13 @@ class Verdict:
     links: int
     values: dict[str, float]
     peers: dict[str, float]
+    peers_met: int
 
     def cells(self, peer: Peer | None = None) -> tuple[str, ...]:
-        """Of HEADS, with the peer's value at the worst link before the last one."""
-        theirs = [output.number(self.peers.get(str(self.where)), 3)] if peer else []
+        """Of HEADS, with the peer's value at the worst link, and its count, before the last one."""
+        there = output.number(self.peers.get(str(self.where)), 3)
+        met = f"; {self.peers_met} of {len(self.peers)}" if self.peers else ""
+        theirs = [there + met] if peer else []
         if self.worst is None:
             return (self.row, self.what, self.bound, "–", "no run", "–", *theirs, "not run")
         word = "met" if self.met else "missed"
@@ -231,6 +234,7 @@ def judge(target: Target, groups: Sequence[Group], peer: Peer | None = None) -> 
         links=len(values),
         values=values,
         peers=peers,
+        peers_met=sum(target.met(value) for value in peers.values()),
     )
 
 

@@ -816,10 +816,10 @@ def test_a_peer_stands_beside_the_worst() -> None:
     verdict = campaign.judge(target, targets.groups([*runs, *worst, far]), peer)
     assert (verdict.met, verdict.worst) == (False, 0.97)
     assert sorted(verdict.peers.values()) == [0.8, 0.95]
-    assert verdict.cells(peer)[5:] == ("1 of 2", "0.800", "missed")
+    assert verdict.cells(peer)[5:] == ("1 of 2", "0.800; 0 of 2", "missed")
     # It need not have run there.
     verdict = campaign.judge(target, targets.groups([*runs, *worst]), peer)
-    assert verdict.cells(peer)[5:] == ("1 of 2", "–", "missed")
+    assert verdict.cells(peer)[5:] == ("1 of 2", "–; 0 of 1", "missed")
     assert verdict.cells()[5:] == ("1 of 2", "missed")
 
 

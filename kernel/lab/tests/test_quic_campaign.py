@@ -209,7 +209,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert text.splitlines()[2].startswith("11 of 14 targets are met")
     assert "| 1 | CUBIC alone, variable links: goodput of stock's | ≥ 0.95 | 0.640 |" in text
     theirs = [line.split("|")[-3:-1] for line in text.splitlines() if "| CUBIC alone" in line]
-    assert theirs[0] == [" 0.700 ", " missed "]
+    assert theirs[0] == [" 0.700; 0 of 1 ", " missed "]
     assert "| 11 | off, packets equal to the byte" in text
     assert text.count("## quic-stacks\n") == text.count("## quic-loads\n") == 1
     programs = f"BPF programs {kernels.programs_id()}. Stacks: ngtcp2 0.12"
