@@ -557,7 +557,7 @@ static bool deliver(struct drwa_flow *f, const struct segment *s)
 		return false;
 	f->next = end;
 	/* An ACK of what came late, or behind a hole, would have waited for what came before. */
-	if (f->forwarded && f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
+	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
 		f->lan_seq = end;
 		f->lan_sent_us = s->now_us;
 		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
@@ -955,22 +955,31 @@ static void open(struct __sk_buff *skb, const struct segment *s, const struct dr
 	}
 }
 
-/* Did the client acknowledge what is awaited? */
+/* Was what is awaited acknowledged? */
 static bool is_lan_acked(const struct drwa_flow *f, u32 acked)
 {
-	return f->forwarded && READ_ONCE(f->lan_sent) != f->lan_done &&
-	       (s32)(acked - f->lan_seq) >= 0;
+	return READ_ONCE(f->lan_sent) != f->lan_done && (s32)(acked - f->lan_seq) >= 0;
 }
 
 /* The mean of the way to the client and back, for the sender waits for all of it: a least one
  * would leave out what a busy Wi-Fi adds.
+ *
+ * The phone's own ACK takes no time but where the application does not read: as the buffer
+ * fills, it waits for up to 40 ms, whatever comes (__tcp_ack_snd_check()). One that only waited
+ * for a second segment is like those of any path.
  */
-static void measure_lan(struct drwa_flow *f, u32 now_us)
+static void measure_lan(struct drwa_flow *f, u32 acked, u32 now_us)
 {
 	u32 us = now_us - f->lan_sent_us;
 
 	WRITE_ONCE(f->lan_done, f->lan_done + 1);
-	f->lan_us = f->lan_us ? f->lan_us + ((s32)(us - f->lan_us) >> DRWA_LAN_SHIFT) : us;
+	if (f->forwarded && !f->lan_us) {
+		f->lan_us = us;
+		return;
+	}
+	if (!f->forwarded && acked - f->lan_seq <= 2 * f->segment)
+		us = 0;
+	f->lan_us += (s32)(us - f->lan_us) >> DRWA_LAN_SHIFT;
 }
 
 /* Is its timestamp another one, with a place to keep it? */
@@ -1055,7 +1064,7 @@ static void sent(struct __sk_buff *skb, struct drwa_flow *f, const struct segmen
 	if (lan || markable) {
 		now_us = clock_us();
 		if (lan)
-			measure_lan(f, now_us);
+			measure_lan(f, acked, now_us);
 		if (markable)
 			mark(f, s, now_us);
 	}

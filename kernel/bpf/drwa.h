@@ -233,7 +233,7 @@ enum drwa_aside {
  * @came_since_us: began_us of its interface then
  * @window_seq:	without timestamps: a window has come once this has
  * @window_us:	when it began to
- * @lan_seq:	forwarded: byte whose ACK by the client is awaited
+ * @lan_seq:	byte whose ACK, the client's or the phone's, is awaited
  * @lan_sent_us: when that passed
  * @lan_sent:	count of such
  * @echoed:	marks that were echoed or passed over
@@ -248,7 +248,7 @@ enum drwa_aside {
  * @opened_us:	local clock when the SYN, or the SYN ACK, was sent, us
  * @opened_seq:	its sequence number
  * @tsval:	timestamp last sent
- * @lan_us:	RTT between here and the client, us
+ * @lan_us:	RTT between here and the client, or what the phone's own ACKs wait, us
  * @ifindex:	interface
  * @mss:	what a full segment is by our offer, bytes
  * @scale:	window scale of what is sent

@@ -99,16 +99,18 @@ def test_closes_the_window_where_the_kernel_would(run: Run) -> None:
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
 @pytest.mark.parametrize("reader", ["every:500ms", "lowat:1MB"])
-def test_who_reads_seldom_has_the_link(run: Run, reader: str, form: str, kernel: str) -> None:
-    """Rounds end by what arrives: of stock's goodput under the same limits, 0.97 at least.
+@pytest.mark.parametrize(("rate", "rtt"), [("40mbit", "100ms"), ("50mbit", "50ms")])
+def test_who_reads_seldom_has_the_link(
+    run: Run, reader: str, rate: str, rtt: str, form: str, kernel: str
+) -> None:
+    """Of stock's goodput under the same limits, 0.97 at least.
 
-    At the interface, where no buffer grows, 0.95.
+    Rounds end by what arrives; at the interface the RTT has what an ACK waits in, too.
     """
-    link = {"rate": "40mbit", "base_rtt": "100ms", "duration": "30s", "reader": reader}
+    link = {"rate": rate, "base_rtt": rtt, "duration": "30s", "reader": reader}
     ours = run(form, kernel=kernel, **link)
     stock = run("android-13plus", kernel=kernel, unpatched=True, **link)
-    part = 0.95 if form == "drwa-tc" else 0.97
-    assert ours["goodput_mbps"] >= part * stock["goodput_mbps"]
+    assert ours["goodput_mbps"] >= 0.97 * stock["goodput_mbps"]
 
 
 @pytest.mark.parametrize(("form", "kernel"), FORMS)
