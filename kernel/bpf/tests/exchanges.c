@@ -27,9 +27,16 @@ struct packet {
 	u32	n;
 };
 
-/* Each case has a connection of its own. */
+/* Each case has a connection of its own, and what came on it. */
 static u16 port = 40000;
+static u32 came;
 static int ingress, egress;
+
+static void next_connection(void)
+{
+	port++;
+	came = 0;
+}
 
 static struct packet make(bool out, const void *payload, u32 n)
 {
@@ -68,15 +75,16 @@ static void segment_that_echoes(bool out, u8 flags, u32 tsval, u32 tsecr, u32 pa
 	bool syn = flags & SYN;
 	struct packet p;
 
-	put32(tcp + 4, (out ? OURS : THEIRS) + !syn);
+	put32(tcp + 4, (out ? OURS : THEIRS + came) + !syn);
 	if (flags & ACK) {
-		put32(tcp + 8, (out ? THEIRS : OURS) + 1);
+		put32(tcp + 8, (out ? THEIRS + came : OURS) + 1);
 		put32(tcp + 28, tsecr);
 	}
 	put16(tcp + 14, 0xffff);
 	put32(tcp + 24, tsval);
 	p = make(out, tcp, 32 + payload);
 	run(out, &p);
+	came += payload;
 }
 
 static void segment(bool out, u8 flags, u32 tsval, u32 payload)
@@ -105,7 +113,7 @@ static struct drwa_flow known(int flows)
 
 static u32 handshake_us(int flows, bool passive, int times)
 {
-	port++;
+	next_connection();
 	while (times--) {
 		segment(true, passive ? SYN | ACK : SYN, 1, 0);
 		usleep(2000);
@@ -123,7 +131,7 @@ static u32 told_us(int queues, u32 waits_ms, u32 ticks)
 	struct drwa_queue queue;
 	u32 place = 0;
 
-	port++;
+	next_connection();
 	bpf_map_update_elem(queues, &place, &none, BPF_ANY);
 	segment(true, SYN, 1, 0);
 	usleep(RTT_MS * 1000);
@@ -147,7 +155,7 @@ static void shorter_us(int flows, s32 *least, s32 *most)
 {
 	u32 begun_us, sent_us, came_us, end_us, rtt_us;
 
-	port++;
+	next_connection();
 	segment(true, SYN, 1, 0);
 	usleep(100000);
 	segment(false, SYN | ACK, 777, 0);
@@ -161,6 +169,20 @@ static void shorter_us(int flows, s32 *least, s32 *most)
 	rtt_us = known(flows).d.rtt_us;
 	*least = came_us - sent_us - rtt_us;
 	*most = end_us - begun_us - rtt_us;
+}
+
+/* What the phone's own ACK is taken to wait, which comes 20 ms after so many segments */
+static u32 waits_us(int flows, int segments)
+{
+	next_connection();
+	segment(true, SYN, 1, 0);
+	segment(false, SYN | ACK, 777, 0);
+	segment(true, ACK, 2, 0);
+	while (segments--)
+		segment(false, ACK, 778, PAYLOAD);
+	usleep(20000);
+	segment(true, ACK, 22, 0);
+	return known(flows).lan_us;
 }
 
 int main(int argc, char **argv)
@@ -192,6 +214,7 @@ int main(int argc, char **argv)
 			       handshake_us(flows, passive, times));
 	shorter_us(flows, &least_us, &most_us);
 	printf("shorter at least: %d\nshorter at most: %d\n", least_us, most_us);
+	printf("ACK of two: %u\nACK of five: %u\n", waits_us(flows, 2), waits_us(flows, 5));
 	printf("queue: %u\n", told_us(queues, 200, 175));
 	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
 	return 0;

@@ -249,6 +249,13 @@ def test_an_rtt_is_a_tick_less(exchanges: dict[str, int]) -> None:
 
 
 @pytest.mark.usefixtures("bpf")
+def test_an_ack_that_nobody_reads_for_is_part_of_an_rtt(exchanges: dict[str, int]) -> None:
+    """By an eighth, as the mean of eight; any path has ACKs that wait for a second segment."""
+    assert exchanges["ACK of two"] == 0
+    assert exchanges["ACK of five"] >= 20_000 // 8
+
+
+@pytest.mark.usefixtures("bpf")
 def test_a_queue_is_part_of_an_rtt(exchanges: dict[str, int]) -> None:
     """More than that is told by no clock of milliseconds, and would have UDP dropped."""
     assert exchanges["queue"] > 20_000
