@@ -150,7 +150,9 @@ def _quic() -> Table:
         "rate of the one in that of the other, and the p95 RTT likewise.\n",
         heads=quic_targets.HEADS,
         players=quic_targets.players,
-        peer=Peer(quic_targets.CODEL, quic_targets.HELD, "CoDel in the base station: there; links met"),
+        peer=Peer(
+            quic_targets.CODEL, quic_targets.HELD, "CoDel in the base station: there; links met"
+        ),
     )
 
 
