@@ -1474,6 +1474,29 @@ def test_did_you_mean(capsys: pytest.CaptureFixture[str], words: str, meant: str
     assert meant in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("host", "path"), [("A", "modules/Connectivity"), ("B", "system/bpf")])
+def test_patches_for_a_release_alone_take_its_trees(
+    capsys: pytest.CaptureFixture[str], host: str, path: str
+) -> None:
+    """Android's lines are not here; a tested kernel's source is."""
+
+    def said(words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(f"{words} --host {host}".split())
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    told = said("patches -o out --android 15")
+    assert "name a tree, in which the series is placed: --aosp DIR, --kernel DIR" in told
+    assert "--line L will do. The patches for Android 15 have lines of AOSP's, so it takes" in told
+    paths = told.rpartition("PATH is one of ")[2].strip().split(", ")
+    assert [each for each in paths if each.endswith(path)]
+    assert "frameworks/base" in paths
+    assert ("system/bpf" in paths) == (host == "B")
+    assert "PATH" not in said("patches -o out") + said("patches -o out --android 99")
+    assert "--line" not in said("check --android 15").partition("error")[2]
+
+
 def test_messages_have_short_lines() -> None:
     """Each part on a line of its own, and a word that is longer than a line stays whole."""
     long = "/".join(["folder"] * 40)
