@@ -275,7 +275,7 @@ def main(arguments: list[str] | None = None) -> int:
         made.error("--line is for patches, in place of a tree")
     without_tree = options.line or (options.command == "doctor" and options.adb)
     if not (options.aosp or options.kernel or without_tree):
-        made.error("name a tree, in which the series is placed: --aosp DIR, --kernel DIR, or both")
+        made.error(_without_tree(options))
     if (options.output is None) != (options.command != "patches"):
         made.error("patches needs -o DIR, and nothing else takes it")
     if options.project and options.command != "patches":
@@ -293,6 +293,24 @@ def main(arguments: list[str] | None = None) -> int:
         return report.end(_run(options, report))
     except (DrwaError, OSError, KeyboardInterrupt) as error:
         return report.end(*_failure(error))
+
+
+def _without_tree(options: argparse.Namespace) -> str:
+    """What to do where no tree is named."""
+    said = "name a tree, in which the series is placed: --aosp DIR, --kernel DIR, or both"
+    if options.command != "patches":
+        return said
+    said += "; for a kernel that is tested here, --line L will do"
+    table = releases()
+    if options.android in table["releases"]:
+        known = [table["projects"][name] for name in table["releases"][options.android]]
+        host = options.host or "A"
+        paths = ", ".join(each["path"] for each in known if each.get("host", host) == host)
+        said += (
+            f". The patches for Android {options.android} have lines of AOSP's, so it takes git "
+            f"trees of that release at DIR/PATH, all or some: PATH is one of {paths}"
+        )
+    return said
 
 
 def _failure(error: DrwaError | OSError | KeyboardInterrupt) -> tuple[int, str]:

@@ -19,6 +19,8 @@ from drwatool.errors import ConflictError, DrwaError, UsageError, advised
 # A git that is slow for that long is named on stderr.
 PROGRESS_S = 5
 LOCK_WAIT_S = 2
+# The mode of a tree's entry
+SUBMODULE = "160000"
 # Neither hooks nor helpers of the user's may see or change what happens; messages are parsed.
 OPTIONS = [
     "--no-optional-locks",

@@ -18,13 +18,12 @@ from pathlib import Path
 
 from drwatool import described, trees
 from drwatool.errors import ConflictError, ElsewhereError, UnsupportedError, UsageError
-from drwatool.git import GitError, Repository, index_locked
+from drwatool.git import SUBMODULE, GitError, Repository, index_locked
 from drwatool.places import Reader, code_of, holds
 from drwatool.trees import Kind, Project
 
 # Commits of the first parents' chain that are searched; the content is looked at in any case.
 DEPTH = 1000
-SUBMODULE = "160000"
 # A partial clone need not have a file beside those that the series touches.
 WRITE_TREE = ("write-tree", "--missing-ok")
 # Whatever commits the user has it overlook

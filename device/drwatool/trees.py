@@ -4,11 +4,13 @@
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from drwatool.errors import UnsupportedError, UsageError
+from drwatool.git import SUBMODULE, Repository
 
 # Of this repository.
 TOP = Path(__file__).resolve().parents[2]
@@ -21,6 +23,8 @@ INETD_VERSIONS = {13: "14", 14: "14", 15: "15", 17: "16"}
 BEFORE = "13 or older"
 NEWER = "newer than all known"
 OLDEST_KERNEL = (5, 4)
+IN_KERNEL = ("Kconfig", "Makefile", "net/ipv4")
+KERNEL_SUBMODULE = re.compile(r"(?:^|/)(?:common|[^/]*kernel[^/]*)$")
 # For host A's programs, which need no patch to the kernel: see kernel/bpf/android/drwa.c.
 OLDEST_FOR_PROGRAMS = (4, 14)
 
@@ -182,15 +186,40 @@ def kernel_root(folder: Path) -> Path:
     """Kleaf checkouts keep the kernel itself in common/."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder: name the root of a kernel tree")
-    wanted = ("Kconfig", "Makefile", "net/ipv4")
     for candidate in folder, folder / "common":
-        if all((candidate / name).exists() for name in wanted):
+        if not _missing(candidate):
             return candidate
-    missing = ", ".join(name for name in wanted if not (folder / name).exists())
-    raise UsageError(
-        f"{folder} holds no kernel source, for it lacks {missing}: name the folder that has "
-        f"{', '.join(wanted)}"
-    )
+    missing = ", ".join(_missing(folder))
+    advice = "; or ".join(_kernel_submodules(folder))
+    advice = advice or f"name the folder that has {', '.join(IN_KERNEL)}"
+    raise UsageError(f"{folder} holds no kernel source, for it lacks {missing}: {advice}")
+
+
+def _missing(folder: Path) -> list[str]:
+    """What a kernel's source has, and the folder has not."""
+    return [name for name in IN_KERNEL if not (folder / name).exists()]
+
+
+def _kernel_submodules(folder: Path) -> Iterator[str]:
+    """How to get at each submodule with a kernel's name that a folder has, or is."""
+    top = _git_top(folder)
+    repository = Repository(top, top / ".git")
+    named = repository.try_git("config", "--null", "--blob=HEAD:.gitmodules", "--list") or b""
+    # .gitmodules may also name some that the tree no longer has.
+    listing = os.fsdecode(repository.try_git("ls-tree", "-r", "-z", "HEAD") or b"")
+    for path in re.findall(rf"(?:^|\0){SUBMODULE} [^\t]*\t([^\0]*)", listing):
+        there = top / path
+        if not KERNEL_SUBMODULE.search(path) or not there.is_relative_to(folder):
+            continue
+        if not _missing(there):
+            get = ""
+        elif (there / ".git").exists():
+            continue
+        elif b"path\n%b\0" % os.fsencode(path) in named:
+            get = f"git -C {top} submodule update --init {path}, then "
+        else:
+            get = f"git clone its source to {there}, as .gitmodules has no URL, then "
+        yield f"{path} is a submodule: {get}name --kernel {there}"
 
 
 def detect_kernel(folder: Path) -> Choice:

@@ -166,6 +166,45 @@ def test_a_kernel_too_old_is_left_out(world: World) -> None:
     assert "is Linux 4.19 (its Makefile says 4.19.3): the series needs Linux 5.4" in alone.err
 
 
+@pytest.mark.parametrize("named", ["", "kernel_platform", "kernel_platform/common"])
+def test_a_kernel_in_a_submodule_is_told(world: World, named: str) -> None:
+    """With the command that gets it, which works; others beside it are no kernels."""
+    top, where = world.top / "vendor", "kernel_platform/common"
+    git(world.top, "init", "--quiet", "vendor")
+    file = ["-c", "protocol.file.allow=always"]
+    for path, source in ((where, KERNEL), ("drivers", KERNEL), ("kernel-scripts", BASE)):
+        git(top, *file, "submodule", "add", "--quiet", str(world.top / source), path)
+    commit(top, "All but the kernel")
+    git(top, "submodule", "deinit", "--quiet", where, "drivers")
+    refused = world.run("check", "--kernel", str(top / named))
+    assert refused.code == 2
+    said = " ".join(refused.err.split())
+    get = f"submodule update --init {where}"
+    then = f"name --kernel {top}/{where}"
+    assert f"Makefile, net/ipv4: {where} is a submodule: git -C {top} {get}, then {then}" in said
+    assert "drivers" not in said and "scripts" not in said
+    git(top, *file, *get.split())
+    assert world.run("check", "--kernel", f"{top}/{where}").code == 0
+    if named != where:
+        said = " ".join(world.run("check", "--kernel", f"{top}/kernel_platform/..").err.split())
+        assert f"{where} is a submodule: {then}" in said
+
+
+def test_a_submodule_without_a_url_is_told(world: World) -> None:
+    top = world.top / "vendor"
+    write(top / "README", "Nothing else\n")
+    git(world.top, "init", "--quiet", "vendor")
+    for name in "kernel", "msm-kernel":
+        head = git(world.top / KERNEL, "rev-parse", "HEAD").strip()
+        git(top, "update-index", "--add", "--cacheinfo", f"160000,{head},{name}")
+    commit_index = ["commit", "--quiet", "--message", "Links alone"]
+    git(top, *commit_index)
+    said = " ".join(world.run("check", "--kernel", str(top)).err.split())
+    for name in "kernel", "msm-kernel":
+        clone = f"git clone its source to {top}/{name}, as .gitmodules has no URL"
+        assert f"{name} is a submodule: {clone}, then name --kernel {top}/{name}" in said
+
+
 def test_a_vendors_line_beside_the_place_does_not_matter(world: World) -> None:
     path = world.top / KERNEL / TCP
     replace_line(path, 43, "\tvendor(38);\n\tsend( 39 ); /* send(40); */\n")
@@ -1472,6 +1511,29 @@ def test_did_you_mean(capsys: pytest.CaptureFixture[str], words: str, meant: str
         main(words.split())
     assert ended.value.code == 2
     assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("host", "path"), [("A", "modules/Connectivity"), ("B", "system/bpf")])
+def test_patches_for_a_release_alone_take_its_trees(
+    capsys: pytest.CaptureFixture[str], host: str, path: str
+) -> None:
+    """Android's lines are not here; a tested kernel's source is."""
+
+    def said(words: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(f"{words} --host {host}".split())
+        assert ended.value.code == 2
+        return capsys.readouterr().err
+
+    told = said("patches -o out --android 15")
+    assert "name a tree, in which the series is placed: --aosp DIR, --kernel DIR" in told
+    assert "--line L will do. The patches for Android 15 have lines of AOSP's, so it takes" in told
+    paths = told.rpartition("PATH is one of ")[2].strip().split(", ")
+    assert [each for each in paths if each.endswith(path)]
+    assert "frameworks/base" in paths
+    assert ("system/bpf" in paths) == (host == "B")
+    assert "PATH" not in said("patches -o out") + said("patches -o out --android 99")
+    assert "--line" not in said("check --android 15").partition("error")[2]
 
 
 def test_messages_have_short_lines() -> None:

@@ -28,6 +28,8 @@ from small_trees import (
     write,
 )
 
+from drwatool.described import read_series
+
 template = small_trees.template
 world = small_trees.world
 
@@ -369,6 +371,36 @@ BY_HAND = {
 }
 
 
+def files_at_places(source: Path) -> tuple[str, list[str]]:
+    """A kernel's tree, which may be a folder of its git tree, and what the series looks at."""
+    listed = git(source, "ls-tree", "-r", "-z", "--name-only", "HEAD").split("\0")
+    (prefix,) = (
+        path.removesuffix("net/ipv4/tcp_input.c")
+        for path in listed
+        if f"/{path}".endswith("/net/ipv4/tcp_input.c")
+    )
+    steps = read_series(TOP / "kernel/series", TOP / "kernel/src")
+    wanted = {"Kconfig", "Makefile"}
+    for step in steps:
+        wanted |= {*step.needs, *step.headers}
+        for place in step.places:
+            asked = (condition.removeprefix("!").partition(": ")[0] for condition in place.when)
+            wanted |= {place.file, *asked}
+    return f"HEAD:{prefix}", sorted(wanted & {path.removeprefix(prefix) for path in listed})
+
+
+def test_by_hand_is_what_the_page_says() -> None:
+    page = (DEVICE / "doc/by-hand.md").read_text()
+    (row,) = re.findall(r"^\| the function under another name \|.*`(.*)`", page, re.MULTILINE)
+    assert BY_HAND["function"][5] == row
+    (row,) = re.findall(r"^\| another statement \|.*`(.*)`", page, re.MULTILINE)
+    for of_page, here in ("the one that is there;", 1), ("yours;", 2):
+        row = row.replace(of_page, BY_HAND["statement"][here].strip())
+    assert BY_HAND["statement"][5] == row
+    (row,) = re.findall(r"^\| the statement twice \| `(.*?)`", page, re.MULTILINE)
+    assert BY_HAND["twice"][5] == f"{row}\n{BY_HAND['twice'][4]}"
+
+
 @pytest.mark.parametrize("change", BY_HAND)
 def test_by_hand_on_real_kernels(tmp_path: Path, change: str) -> None:
     """What the page says, on such a change in each of them; of each, the files at the places."""
@@ -380,10 +412,9 @@ def test_by_hand_on_real_kernels(tmp_path: Path, change: str) -> None:
         build, kernel = tmp_path / f"build{number}", tmp_path / f"kernel{number}"
         for part in "device", "kernel", "frameworks":
             shutil.copytree(TOP / part, build / "vendor/drwa" / part, symlinks=True)
-        archive = git(Path(source), "rev-parse", "HEAD:").strip()
-        paths = ["Kconfig", "MAINTAINERS", "Makefile", "include", "net/ipv4"]
         kernel.mkdir()
-        git(Path(source), "archive", f"--output={tmp_path}/{number}.tar", archive, *paths)
+        root, paths = files_at_places(Path(source))
+        git(Path(source), "archive", f"--output={tmp_path}/{number}.tar", root, *paths)
         subprocess.run(["tar", "-xf", f"{tmp_path}/{number}.tar", "-C", kernel], check=True)
         text = (kernel / name).read_text()
         assert text.count(old) in (1, 2)

@@ -153,3 +153,14 @@ def test_checkpatch_objections_are_passed_on(tmp_path: Path) -> None:
     )
     patches = {"good.patch": "", "bad.patch": ""}
     assert mkseries.checkpatch(tmp_path, patches) == ["bad.patch:\nWARNING: no"]
+
+
+def test_the_repository_keeps_one_series() -> None:
+    """Patches are made for each tree: a second copy of them would be above that."""
+    top = MKSERIES.parents[1]
+    listed = ["git", "ls-files", "-z", "--", "*.patch"]
+    names = subprocess.run(listed, cwd=top, capture_output=True, text=True, check=True).stdout
+    lines = {name: (top / name).read_text().count("\n") for name in names.split("\0") if name}
+    assert any(name.startswith("kernel/patches/") for name in lines)
+    assert any(name.startswith("kernel/module/ack/") for name in lines)
+    assert sum(lines.values()) <= 9000
