@@ -180,7 +180,12 @@ def report(costs: Costs) -> str:
         shares = [cost.by_function.get(function, 0) / len(cost.calls) for cost in rounds.values()]
         cells = [f"{share:.0f}" if share >= 0.5 else "–" for share in shares]
         lines.append(f"| {function} | {' | '.join(cells)} |")
-    lines += ["", f"Compiler: {compiler}. Repeat it with `kernel/tests/cost --record`.", ""]
+    lines += [
+        "",
+        f"tcp_drwa_core.c: {builds.law_digest()}. Compiler: {compiler}. Repeat it with"
+        " `kernel/tests/cost --record`.",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 import builds
-from drwalab.kernels import get_line
+from drwalab.kernels import get_line, patch_id
 from drwalab.series import make_series
 from drwalab.sources import KERNEL_DIR, cache_dir, get_source
 
@@ -112,7 +112,7 @@ def _instruction(path: Path, at: int) -> str:
     return f"{kind} ({len(code.split())} bytes)"
 
 
-def report(line: str, rows: dict[str, list[Function]]) -> str:
+def report(line: str, rows: dict[str, list[Function]], log: Console) -> str:
     lines = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->",
         "# hooks",
@@ -133,7 +133,14 @@ def report(line: str, rows: dict[str, list[Function]]) -> str:
                 f"| {function.without_bytes} | {function.with_bytes} |"
             )
     compiler = builds.run(["gcc", "--version"]).splitlines()[0]
-    lines += ["", f"Compiler: {compiler}. Repeat it with `kernel/tests/hooks --record`.", ""]
+    source = get_source(get_line(line), log.print)
+    ids = [patch_id(patch)[:12] for _, patch in make_series(KERNEL_DIR, source)]
+    lines += [
+        "",
+        f"Kernel: {source.version}, patches {', '.join(ids)}. Compiler: {compiler}. Repeat it with"
+        " `kernel/tests/hooks --record`.",
+        "",
+    ]
     return "\n".join(lines)
 
 
@@ -142,8 +149,9 @@ def main(
     record: Annotated[bool, typer.Option("--record", help="Write results/hooks.md.")] = False,
 ) -> None:
     """Count what the hooks cost while the feature is off; builds some objects the first time."""
-    folders = build(kernel, Console(stderr=True))
-    text = report(kernel, {name: functions(folders, name) for name in OBJECTS})
+    log = Console(stderr=True)
+    folders = build(kernel, log)
+    text = report(kernel, {name: functions(folders, name) for name in OBJECTS}, log)
     print(text)
     if record:
         RESULT.parent.mkdir(exist_ok=True)

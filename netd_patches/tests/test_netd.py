@@ -156,12 +156,22 @@ def test_maps_are_the_programs(tmp_path: Path) -> None:
     knobs = "frameworks/drwa/src/com/android/server/connectivity/DrwaBpfKnobs.java"
     (priority,) = re.findall(r"short PRIORITY = (\d+);", (building.TOP / knobs).read_text())
     assert f"kPriority = {priority};" in header
-    (queue,) = re.findall(r"uint8_t state\[(\d+)\];", header)
+    state, rest = (int(n) for n in re.findall(r"uint8_t (?:state|rest)\[(\d+)\];", header))
+    between = fields(header, "DrwaBpfQueue", r"^    uint(32)_t (\w+);")
+    assert between == [("32", "delayus"), ("32", "delaysetus")]
+    (old,) = re.findall(r"kDelayOldUs = (\d+);", programs)
+    layout = {
+        "sizeof(struct drwa_queue)": state + 8 + rest,
+        "offsetof(struct drwa_queue, delay_us)": state,
+        "offsetof(struct drwa_queue, delay_set_us)": state + 4,
+        "DRWA_SECOND_US": old,
+    }
     source = tmp_path / "queue.c"
     types = "".join(f"typedef __{name} {name};\n" for name in ("u8", "u16", "u32", "s32", "u64"))
     source.write_text(
         f"#include <stdbool.h>\n#include <stddef.h>\n#include <linux/types.h>\n{types}"
-        f'#include "drwa.h"\n_Static_assert(sizeof(struct drwa_queue) == {queue}, "queue");\n'
+        '#include "drwa.h"\n'
+        + "".join(f'_Static_assert({what} == {n}, "queue");\n' for what, n in layout.items())
     )
     includes = [f"-I{kernel / 'bpf'}", f"-I{kernel / 'src/include'}"]
     run("gcc", "-fsyntax-only", *includes, "-idirafter", kernel / "tests/include", source)

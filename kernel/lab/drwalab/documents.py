@@ -5,6 +5,7 @@ A claim is a text with its numbers, made from the files in kernel/lab/results. I
 have that text; where the numbers differ, it is stale.
 """
 
+import hashlib
 import json
 import re
 import sys
@@ -20,6 +21,12 @@ from drwalab import cases, kernels, output, series, sources
 
 TOP = cases.LAB.parents[1]
 RESULTS = cases.LAB / "results"
+# What the law does in user space, in models and under fuzzers
+TESTS_RESULTS = sources.KERNEL_DIR / "tests" / "results"
+LAWS = {
+    "tcp_drwa_core.c": sources.KERNEL_DIR / "src" / "net" / "ipv4" / "tcp_drwa_core.c",
+    "drwa_up_core.c": sources.KERNEL_DIR / "src" / "net" / "sched" / "drwa_up_core.c",
+}
 
 _NUMBER = r"\d(?:[\d.,]*\d)?"
 _RANGE = rf"{_NUMBER}(?: to {_NUMBER})?"
@@ -302,6 +309,23 @@ def of_today(name: str) -> str | None:
     return "**yes**" if all(today <= set(ids.split(", ")) for ids in recorded) else "**no**"
 
 
+def of_todays_law(name: str) -> str | None:
+    """Whether a record of kernel/tests names today's law, as builds.py there does, or patches."""
+    text = (TESTS_RESULTS / name).read_text()
+    recorded = re.findall(r"(\w+\.c)(?:: | \| )sha256 ([0-9a-f]{12})\b", text)
+    if not recorded:
+        return of_today(str(TESTS_RESULTS / name))
+    today = all(
+        law in LAWS and _digest_of(series.code_of(LAWS[law].read_text())) == digest
+        for law, digest in recorded
+    )
+    return "**yes**" if today else "**no**"
+
+
+def _digest_of(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()[:12]
+
+
 def _oem() -> Iterator[tuple[str, int]]:
     for name, rows in (("campaign-drwa-tc", True), ("campaign-drwa-module", False)):
         link = f"[{_alike(name)}](../../kernel/lab/results/{name}.md)"
@@ -344,8 +368,10 @@ def _lab() -> Iterator[tuple[str, int]]:
 
 
 def outdated() -> dict[str, str]:
-    """The recorded files that are not of today's patches, and what the index says of each."""
+    """The recorded files that are not of today's patches or law, and the answer of each."""
     answers = {path.name: of_today(path.name) for path in sorted(RESULTS.iterdir())}
+    for path in sorted(TESTS_RESULTS.iterdir()):
+        answers[f"kernel/tests/results/{path.name}"] = of_todays_law(path.name)
     return {name: answer for name, answer in answers.items() if answer not in (None, "**yes**")}
 
 
@@ -427,6 +453,7 @@ def _uplink() -> Iterator[tuple[str, int]]:
         f"{span([float(row[beyond]) for row in told['150']], 0)} ms beyond",
         4,
     )
+    yield from _uploads_over_quic()
     for scheme, start in (("stock", "have "), ("drwa", "with the law below, ")):
         parts = [
             each["of_baseline"] * 100
@@ -440,6 +467,26 @@ def _uplink() -> Iterator[tuple[str, int]]:
         f"{words[2]} times with the gate",
         0,
     )
+
+
+def _uploads_over_quic() -> Iterator[tuple[str, int]]:
+    """What of pfifo's upload over QUIC is left where it waits in the kernel, of uplinks told."""
+    uploads: dict[str, list[str]] = {}
+    link = ""
+    for row in table("uplink-told", 1):
+        link = row["Link"] or link
+        if row["Player"] in ("pfifo", "qcut-d", "drwa"):
+            uploads.setdefault(link, []).append(row["Upload, Mb/s"])
+    heads = {
+        "generated LTE, seed 1": "uplink lte-seed1",
+        "generated LTE, seed 2": "uplink lte-seed2",
+        "Verizon's LTE": "uplink Verizon-LTE",
+    }
+    for head, uplink in heads.items():
+        (found,) = (u for at, u in uploads.items() if uplink in at and "over QUIC" in at)
+        yield f"| {head} | {' | '.join(found)} |", len(f"| {head} |")
+    (pfifo, bound, _), *_ = uploads.values()
+    yield f"it has {bound} of {pfifo} on the first of these", 0
 
 
 DOCUMENTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {
@@ -465,7 +512,7 @@ def documents(
 ) -> None:
     """Compare the numbers in documents with the recorded results that they come from.
 
-    Ends with 1 if a number differs, or if a result is not of today's patches.
+    Ends with 1 if a number differs, or if a result is not of today's patches or law.
     """
     stale = [claim for claim in claims() if not claim.holds]
     for claim in stale:
@@ -480,6 +527,7 @@ def documents(
     print(f"{len(claims())} texts with numbers are as the results have them")
     if old := outdated():
         for name, answer in old.items():
-            print(f"{name}: of today's patches: {answer.strip('*')}", file=sys.stderr)
+            what = "law" if "/" in name else "patches"
+            print(f"{name}: of today's {what}: {answer.strip('*')}", file=sys.stderr)
         print(f"{len(old)} results are to be recorded again", file=sys.stderr)
         raise typer.Exit(1)

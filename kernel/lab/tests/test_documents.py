@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Numbers in documents are those of the recorded results."""
 
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -68,15 +69,29 @@ def test_an_old_result_is_a_failure(
     answers = {"a.md": "**yes**", "b.md": "**no**", "c.json": "**not named**", "d.md": None}
     for name in answers:
         (tmp_path / name).touch()
+    laws = tmp_path / "laws"
+    laws.mkdir()
+    told = {"e.md": "**yes**", "f.md": "**no**", "g.md": None}
+    for name in told:
+        (laws / name).touch()
+    answers["laws"] = None
     monkeypatch.setattr(documents, "RESULTS", tmp_path)
+    monkeypatch.setattr(documents, "TESTS_RESULTS", laws)
     monkeypatch.setattr(documents, "of_today", answers.get)
+    monkeypatch.setattr(documents, "of_todays_law", told.get)
     monkeypatch.setattr(documents, "claims", list)
-    assert documents.outdated() == {"b.md": "**no**", "c.json": "**not named**"}
+    old = {"b.md": "**no**", "c.json": "**not named**", "kernel/tests/results/f.md": "**no**"}
+    assert documents.outdated() == old
     with pytest.raises(typer.Exit) as ended:
         documents.documents()
     assert ended.value.exit_code == 1
-    assert "b.md: of today's patches: no\n" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "b.md: of today's patches: no\n" in said
+    assert "kernel/tests/results/f.md: of today's law: no\n" in said
     answers |= {"b.md": "**yes**", "c.json": "**yes**"}
+    with pytest.raises(typer.Exit):
+        documents.documents()
+    told["f.md"] = "**yes**"
     documents.documents()
 
 
@@ -154,6 +169,45 @@ def test_results_of_todays_programs(
     monkeypatch.setattr(documents, "RESULTS", tmp_path)
     (tmp_path / "x.md").write_text(recorded.format(kernels.programs_id(), "0" * 12))
     assert documents.of_today("x.md") == answer
+
+
+@pytest.mark.parametrize(
+    ("recorded", "answer"),
+    [
+        ("{core}: sha256 {0} without comments and blanks. Repeat it.", "**yes**"),
+        ("| {core} | sha256 {0} without comments and blanks |", "**yes**"),
+        ("{up}: sha256 {1} without comments and blanks.", "**yes**"),
+        ("{core}: sha256 {0} without\n{up}: sha256 {1} without", "**yes**"),
+        ("{core}: sha256 {1} without comments and blanks.", "**no**"),
+        ("| {up} | sha256 {0} without comments and blanks |", "**no**"),
+        ("{core}: sha256 {0} without\n{up}: sha256 {0} without", "**no**"),
+        ("other.c: sha256 {0} without comments and blanks.", "**no**"),
+        ("Kernel: 6.12.9, patches cccccccccccc. Repeat it.", "**no**"),
+        ("The law without each of its mechanisms", "**not named**"),
+    ],
+)
+def test_records_of_todays_law(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str, answer: str
+) -> None:
+    """A record of models and fuzzers is of today's law if it names it, whatever it comments."""
+    monkeypatch.setattr(documents, "TESTS_RESULTS", tmp_path)
+    monkeypatch.setattr("drwalab.sources.find_source", lambda line: line)
+    monkeypatch.setattr("drwalab.series.make_series", lambda _folder, _source: [("0001", b"a")])
+    monkeypatch.setattr("drwalab.kernels.patch_id", lambda data: data.decode() * 40)
+    monkeypatch.setattr(documents, "LAWS", {"core.c": tmp_path / "c", "up.c": tmp_path / "u"})
+    (tmp_path / "c").write_text("/* any */\nint a;\n")
+    (tmp_path / "u").write_text("int b;\n")
+    digests = [hashlib.sha256(text).hexdigest()[:12] for text in (b"inta;", b"intb;")]
+    (tmp_path / "x.md").write_text(recorded.format(*digests, core="core.c", up="up.c"))
+    assert documents.of_todays_law("x.md") == answer
+
+
+def test_records_name_the_law_as_their_tools_do() -> None:
+    """All that kernel/tests has recorded can be told, but what names compilers alone."""
+    names = sorted(path.name for path in documents.TESTS_RESULTS.iterdir())
+    unnamed = [name for name in names if documents.of_todays_law(name) == "**not named**"]
+    assert set(unnamed) <= {"cost.md", "hooks.md"}
+    assert len(names) >= 8
 
 
 def test_no_result_of_the_patches_depends_on_the_gate() -> None:

@@ -36,6 +36,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 namespace android {
@@ -202,6 +203,12 @@ uint32_t DrwaBpf::indexOf(const std::string& ifName) const {
 std::string DrwaBpf::nameOf(uint32_t index) const {
     char name[IF_NAMESIZE];
     return if_indextoname(index, name) ? name : "";
+}
+
+uint32_t DrwaBpf::nowUs() const {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint32_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
 Result<uint32_t> DrwaBpf::linkBytesOf(const std::string& ifName) const {

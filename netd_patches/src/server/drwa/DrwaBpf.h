@@ -62,7 +62,11 @@ struct DrwaBpfDev {
 
 // What the programs keep of a queue.
 struct DrwaBpfQueue {
-    uint8_t state[112];
+    uint8_t state[68];
+    // The queueing delay that UDP is judged by, and when that was told: 0, never.
+    uint32_t delayUs;
+    uint32_t delaySetUs;
+    uint8_t rest[36];
 };
 
 // What was counted at an interface since it has its place.
@@ -134,6 +138,9 @@ class DrwaBpf {
     virtual uint32_t indexOf(const std::string& ifName) const;
     // Empty: there is no such interface.
     virtual std::string nameOf(uint32_t index) const;
+
+    // By the programs' clock, CLOCK_MONOTONIC, of which they keep 32 bits.
+    virtual uint32_t nowUs() const;
 
     // How many bytes precede IP's header. ENOTSUP: packets of its kind cannot be read.
     virtual base::Result<uint32_t> linkBytesOf(const std::string& ifName) const;

@@ -372,6 +372,14 @@ void DrwaPrograms::dump(const std::function<void(const std::string&)>& println) 
     }
 }
 
+// What UDP is judged by.
+std::string DrwaPrograms::describeDelay(const Pins& pins, const DrwaBpfDev& dev) const {
+    auto queue = mBpf->read<DrwaBpfQueue>(pins.queues, dev.queue);
+    if (!queue.ok() || queue->delaySetUs == 0) return "unknown";
+    if (mBpf->nowUs() - queue->delaySetUs >= kDelayOldUs) return "unknown";
+    return StringPrintf("%.1f", queue->delayUs / 1000.0);
+}
+
 std::vector<std::string> DrwaPrograms::describe(const Pins& pins, uint32_t index,
                                                 const DrwaBpfDev& dev) const {
     const std::string ifName = mBpf->nameOf(index);
@@ -406,11 +414,13 @@ std::vector<std::string> DrwaPrograms::describe(const Pins& pins, uint32_t index
                          static_cast<unsigned long long>(counts->clients)),
     };
     if (dev.aqm != 0) {
-        lines.push_back(StringPrintf("  UDP: flows=%llu dropped=%llu deaf=%llu tunnels=%llu",
+        lines.push_back(StringPrintf("  UDP: flows=%llu dropped=%llu deaf=%llu tunnels=%llu "
+                                     "queue_ms=%s",
                                      static_cast<unsigned long long>(counts->udpFlows),
                                      static_cast<unsigned long long>(counts->udpDropped),
                                      static_cast<unsigned long long>(counts->udpDeaf),
-                                     static_cast<unsigned long long>(counts->udpTunnels)));
+                                     static_cast<unsigned long long>(counts->udpTunnels),
+                                     describeDelay(pins, dev).c_str()));
     }
     for (const std::string& counted : toLines(counters)) lines.push_back("  " + counted);
     return lines;

@@ -70,6 +70,9 @@ class DrwaPrograms {
     static constexpr uint32_t kMinLambda = 100;
     static constexpr uint32_t kMaxLambda = 1000;
 
+    // DRWA_SECOND_US: an older delay tells nothing of a queue.
+    static constexpr uint32_t kDelayOldUs = 1048576;
+
     // DRWA_DEVS of the programs: how many interfaces may be on.
     static constexpr uint32_t kPlaces = 64;
 
@@ -141,6 +144,7 @@ class DrwaPrograms {
     base::Result<bool> isAttached(const Pins& pins, uint32_t index, DrwaBpf::Hook hook,
                                   const std::string& ifName) const;
     base::Result<void> addFilter(uint32_t index, DrwaBpf::Hook hook, int program) const;
+    std::string describeDelay(const Pins& pins, const DrwaBpfDev& dev) const;
     std::vector<std::string> describe(const Pins& pins, uint32_t index,
                                       const DrwaBpfDev& dev) const;
 

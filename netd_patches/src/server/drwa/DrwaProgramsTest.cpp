@@ -19,6 +19,7 @@
 #include "DrwaPrograms.h"
 
 #include <errno.h>
+#include <time.h>
 
 #include <algorithm>
 #include <memory>
@@ -332,7 +333,7 @@ TEST_F(DrwaProgramsTest, ANewOneCountsFromZero) {
     ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
     const DrwaBpfDev dev = mBpf->devs().at(mRmnet0);
     EXPECT_EQ(mBpf->valuesOf<DrwaBpfCounts>("counts").at(dev.slot).rounds, 0u);
-    EXPECT_EQ(mBpf->valuesOf<DrwaBpfQueue>("queues").at(dev.queue).state[111], 0);
+    EXPECT_EQ(mBpf->valuesOf<DrwaBpfQueue>("queues").at(dev.queue).rest[35], 0);
 }
 
 TEST_F(DrwaProgramsTest, ThereIsAnEndOfPlaces) {
@@ -469,7 +470,7 @@ TEST_F(DrwaProgramsTest, DumpTellsWhatWasCounted) {
                     "    rmnet0 lambda=125 queue=100 aqm=1 clients=0",
                     "      bytes that came=5000000, of which no TCP=1000 unknown=2000 mptcp=3000 "
                     "signed=4000 clients=6000",
-                    "      UDP: flows=9 dropped=8 deaf=7 tunnels=6",
+                    "      UDP: flows=9 dropped=8 deaf=7 tunnels=6 queue_ms=unknown",
                     "      connections=3 rounds=100 capped=50",
                     "      queueing delay: p50<16.4ms p95<16.4ms p99<16.4ms",
                     "      RTT without it: p50<65.5ms p95<65.5ms p99<65.5ms",
@@ -479,6 +480,42 @@ TEST_F(DrwaProgramsTest, DumpTellsWhatWasCounted) {
     mBpf->filters.erase({mRmnet0, Hook::kEgress});
     EXPECT_THAT(dump(), Contains("    rmnet0 lambda=125 queue=100 aqm=1 clients=0, no program at "
                                  "its egress"));
+}
+
+TEST_F(DrwaProgramsTest, DumpTellsTheDelayThatUdpIsJudgedBy) {
+    ASSERT_EQ(errorOfSetting("rmnet0", kOn), 0);
+    ASSERT_EQ(errorOfSetting("rmnet1", "125 101 1 1"), 0);
+    DrwaBpfQueue queue = {};
+    queue.delayUs = 12345;
+    // 32 bits of the clock wrap around meanwhile
+    queue.delaySetUs = 0xffffffff;
+    mBpf->put("queues", mBpf->devs().at(mRmnet1).queue, queue);
+    const auto told = [&](uint32_t now) {
+        mBpf->now = now;
+        std::string delays;
+        for (const std::string& line : dump()) {
+            const size_t found = line.find("queue_ms=");
+            if (found != std::string::npos) delays += line.substr(found);
+        }
+        return delays;
+    };
+    EXPECT_EQ(told(queue.delaySetUs), "queue_ms=12.3");
+    EXPECT_EQ(told(queue.delaySetUs + DrwaPrograms::kDelayOldUs - 1), "queue_ms=12.3");
+    EXPECT_EQ(told(queue.delaySetUs + DrwaPrograms::kDelayOldUs), "queue_ms=unknown");
+    queue.delaySetUs = 0;
+    mBpf->put("queues", mBpf->devs().at(mRmnet1).queue, queue);
+    EXPECT_EQ(told(0), "queue_ms=unknown");
+}
+
+TEST_F(DrwaProgramsTest, TheProgramsClockIsMonotonic) {
+    timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    const uint32_t now = DrwaBpf().nowUs();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    const auto us = [](const timespec& time) {
+        return static_cast<uint32_t>(time.tv_sec * 1000000ull + time.tv_nsec / 1000);
+    };
+    EXPECT_LE(now - us(before), us(after) - us(before));
 }
 
 // Against what was last wanted: with interfaces that come and go, filters that are taken away, a

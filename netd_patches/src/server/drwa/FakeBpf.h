@@ -59,6 +59,8 @@ class FakeBpf : public DrwaBpf {
     // By interface and hook, at the priority.
     mutable std::map<std::pair<uint32_t, Hook>, Filter> filters;
 
+    uint32_t now = 0;
+
     // Called ahead of each change, by its number from 1 on; an errno refuses it.
     std::function<int(int)> onChange = [](int) { return 0; };
     mutable int changes = 0;
@@ -169,6 +171,8 @@ class FakeBpf : public DrwaBpf {
         const auto name = names.find(index);
         return name == names.end() ? "" : name->second;
     }
+
+    uint32_t nowUs() const override { return now; }
 
     base::Result<uint32_t> linkBytesOf(const std::string& ifName) const override {
         const uint32_t bytes = linkBytes.at(ifName);

@@ -47,6 +47,7 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -110,8 +111,14 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
     @VisibleForTesting static final int PLACES = 64;
 
-    /** {@code struct drwa_queue} */
+    /** {@code struct drwa_queue}, and where its members are that matter here. */
     @VisibleForTesting static final int QUEUE_BYTES = 112;
+
+    @VisibleForTesting static final int DELAY_US_AT = 68;
+    @VisibleForTesting static final int DELAY_SET_US_AT = 72;
+
+    /** DRWA_SECOND_US: what is older tells nothing of a queue, as in {@code drwa-bpf status}. */
+    @VisibleForTesting static final int DELAY_OLD_US = 1 << 20;
 
     /** The members of {@code struct drwa_counts} that are read by nobody here. */
     @VisibleForTesting static final int BEFORE_BYTES = 2 * Long.BYTES;
@@ -230,6 +237,17 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
 
         public Queue(final byte[] state) {
             this.state = state;
+        }
+
+        /**
+         * @param nowUs by the programs' clock, of which they keep 32 bits
+         */
+        private String describeDelay(long nowUs) {
+            final ByteBuffer members = ByteBuffer.wrap(state).order(ByteOrder.nativeOrder());
+            final int setUs = members.getInt(DELAY_SET_US_AT);
+            if (setUs == 0 || ((nowUs - setUs) & 0xFFFFFFFFL) >= DELAY_OLD_US) return "unknown";
+            final long delayUs = Integer.toUnsignedLong(members.getInt(DELAY_US_AT));
+            return String.format(Locale.ROOT, "%.1f", delayUs / 1000.0);
         }
     }
 
@@ -955,6 +973,7 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
                         (iface == null ? "index " + entry.getKey() : iface)
                                 + (" lambda=" + dev.lambda + " queue=" + dev.number + " ")
                                 + counts);
+                if (dev.aqm != 0) dumpDelay(pw, dev);
                 if (counts != null) dumpPast(pw, iface, dev, counts);
                 final DrwaBpfClients own = clients.get(entry.getKey());
                 if (own != null) pw.println("  " + own);
@@ -962,6 +981,13 @@ public final class DrwaBpfKnobs extends DrwaProgramKnobs {
         } catch (ErrnoException e) {
             pw.println("Cannot read the BPF maps: " + e.getMessage());
         }
+    }
+
+    /** Prints the queueing delay that UDP is judged by, which tells why packets are dropped. */
+    private void dumpDelay(PrintWriter pw, Dev dev) throws ErrnoException {
+        final Queue queue = mQueues.getValue(new Struct.S32((int) dev.queue));
+        if (queue == null) return;
+        pw.println("  udp_queue_ms=" + queue.describeDelay(mDeps.getNowUs()));
     }
 
     private SparseArray<DrwaBpfClients> countClients(PrintWriter pw) {

@@ -799,6 +799,49 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertTrue(dump(), dump().contains("rmnet_data3 lambda=300 queue=101 flows=0"));
     }
 
+    private static DrwaBpfKnobs.Queue makeQueue(int delayUs, long setUs) {
+        final ByteBuffer state = ByteBuffer.allocate(DrwaBpfKnobs.QUEUE_BYTES);
+        state.order(ByteOrder.nativeOrder());
+        state.putInt(DrwaBpfKnobs.DELAY_US_AT, delayUs);
+        state.putInt(DrwaBpfKnobs.DELAY_SET_US_AT, (int) setUs);
+        return new DrwaBpfKnobs.Queue(state.array());
+    }
+
+    private void setAqm() {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
+        config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
+        config.putBoolean(DrwaCarrierConfig.KEY_AQM, true);
+        mTelephony.setConfig(SUB, config);
+        mTelephony.announceConfig(SUB);
+        idle();
+    }
+
+    @Test
+    public void delayThatUdpIsJudgedByIsShown() {
+        startOnCellular();
+        // 32 bits of the clock wrap around meanwhile
+        mBpf.nowUs = (1L << 32) - 1;
+        connect(OTHER, cellular(SUB2), link(RMNET2));
+        final int queue = (int) getDev(RMNET).queue;
+        assertNotEquals(queue, getDev(RMNET2).queue);
+        mBpf.queues.put(queue, makeQueue(12_345, mBpf.nowUs));
+        assertFalse(dump(), dump().contains("udp_queue_ms"));
+        setAqm();
+        assertDumped("  udp_queue_ms=12.3");
+        assertEquals(dump(), dump().indexOf("udp_queue"), dump().lastIndexOf("udp_queue"));
+        mBpf.nowUs += DrwaBpfKnobs.DELAY_OLD_US - 1;
+        assertDumped("  udp_queue_ms=12.3");
+        mBpf.nowUs++;
+        assertDumped("  udp_queue_ms=unknown");
+        mBpf.queues.put(queue, makeQueue(-1, mBpf.nowUs));
+        assertDumped("  udp_queue_ms=4294967.3");
+        // Since nobody told it yet
+        mBpf.nowUs = 0;
+        mBpf.queues.put(queue, makeQueue(0, 0));
+        assertDumped("  udp_queue_ms=unknown");
+    }
+
     private DrwaBpfClients.Flow makeFlow(String iface, boolean forwarded, long cameUs) {
         final ByteBuffer state = ByteBuffer.allocate(DrwaBpfClients.FLOW_BYTES);
         state.order(ByteOrder.nativeOrder());
@@ -992,6 +1035,12 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
                         + "#define AT(f, at) _Static_assert(offsetof(struct drwa_flow, f) == at)\n"
                         + ("_Static_assert(sizeof(struct drwa_queue) == ")
                         + (DrwaBpfKnobs.QUEUE_BYTES + ");\n")
+                        + "#define Q_AT(q, at) "
+                        + "_Static_assert(offsetof(struct drwa_queue, q) == at)\n"
+                        + ("Q_AT(delay_us, " + DrwaBpfKnobs.DELAY_US_AT + ");\n")
+                        + ("Q_AT(delay_set_us, " + DrwaBpfKnobs.DELAY_SET_US_AT + ");\n")
+                        + ("_Static_assert(DRWA_SECOND_US == " + DrwaBpfKnobs.DELAY_OLD_US)
+                        + ");\n"
                         + ("_Static_assert(sizeof(drwa_digest(0)) == ")
                         + (DrwaBpfClients.KEY_BYTES + ");\n")
                         + ("_Static_assert(sizeof(struct drwa_flow) == ")
