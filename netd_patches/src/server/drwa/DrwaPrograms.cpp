@@ -414,13 +414,14 @@ std::vector<std::string> DrwaPrograms::describe(const Pins& pins, uint32_t index
                          static_cast<unsigned long long>(counts->clients)),
     };
     if (dev.aqm != 0) {
-        lines.push_back(StringPrintf("  UDP: flows=%llu dropped=%llu deaf=%llu tunnels=%llu "
-                                     "queue_ms=%s",
-                                     static_cast<unsigned long long>(counts->udpFlows),
-                                     static_cast<unsigned long long>(counts->udpDropped),
-                                     static_cast<unsigned long long>(counts->udpDeaf),
-                                     static_cast<unsigned long long>(counts->udpTunnels),
-                                     describeDelay(pins, dev).c_str()));
+        lines.push_back(
+                StringPrintf("  UDP: flows=%llu dropped=%llu deaf=%llu tunnels=%llu "
+                             "queue_ms=%s",
+                             static_cast<unsigned long long>(counts->udpFlows),
+                             static_cast<unsigned long long>(counts->udpDropped),
+                             static_cast<unsigned long long>(counts->udpDeaf),
+                             static_cast<unsigned long long>(counts->udpTunnels),
+                             describeDelay(pins, dev).c_str()));
     }
     for (const std::string& counted : toLines(counters)) lines.push_back("  " + counted);
     return lines;
