@@ -76,7 +76,7 @@ kernels: ready
 other-kernels: packages
 	@for kernel in '6.12 debug' '6.12 bpf' '6.12 module' '6.12 module-debug' '6.12 vendor' \
 			'6.1 base' '6.1 drwa' '6.1 bpf' '6.1 debug' '6.1 module' \
-			'5.10 base' '5.10 drwa' '7.3 base' '7.3 drwa' '7.3 bpf'; do \
+			'5.10 base' '5.10 drwa' '5.10 bpf' '7.3 base' '7.3 drwa' '7.3 bpf'; do \
 		$(LAB) kernel build --kernel $${kernel% *} --flavour $${kernel#* } || exit; \
 	done
 

@@ -16,7 +16,7 @@ from test_off import LINK, RUNS, assert_same, read
 pytestmark = [pytest.mark.guest, pytest.mark.lines]
 
 # At the interface: the programs see no socket, so that what concerns one is not asked of them.
-BPF = [("drwa-tc", kernel) for kernel in ("6.12", "6.1", "7.3")]
+BPF = [("drwa-tc", kernel) for kernel in ("6.12", "5.10", "6.1", "7.3")]
 MODULE = [("drwa-module", "6.12"), ("drwa-module", "6.1"), ("drwa-hooks", "6.12")]
 FORMS = [*BPF, *MODULE]
 STEADY: dict[str, Any] = {"rate": "10mbit", "base_rtt": "50ms", "duration": "30s"}
