@@ -140,6 +140,21 @@ def test_results_are_of_both_releases() -> None:
     assert {"lineage-21.0", "lineage-22.0"} <= {tree["branch"] for tree in results["trees"]}
 
 
+def test_classes_that_come_with_a_board_api(tmp_path: Path) -> None:
+    """Since Android 16's API, the macros that say so come ahead of all that may ask for them."""
+    tree = shutil.copytree(SEPOLICY / "tests/platform", tmp_path / "tree")
+    vectors = tree / "private/access_vectors"
+    (tree / "flagging").mkdir()
+    (tree / "flagging/flagging_macros").write_text(
+        "define(`starting_at_board_api', `ifelse(eval(target_board_api_level >= $1), 1, `$2')')\n"
+    )
+    text = vectors.read_text()
+    vectors.write_text(text.replace("{ add ", "{ starting_at_board_api(202504, other) add "))
+    assert "starting_at" in vectors.read_text()
+    done = check(SEPOLICY, tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("file", "source", "constant"),
     [

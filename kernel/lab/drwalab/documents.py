@@ -485,7 +485,7 @@ def _uploads_over_quic() -> Iterator[tuple[str, int]]:
     for head, uplink in heads.items():
         (found,) = (u for at, u in uploads.items() if uplink in at and "over QUIC" in at)
         yield f"| {head} | {' | '.join(found)} |", len(f"| {head} |")
-    (pfifo, bound, _), *_ = uploads.values()
+    pfifo, bound, _ = next(iter(uploads.values()))
     yield f"it has {bound} of {pfifo} on the first of these", 0
 
 
