@@ -58,22 +58,6 @@ def document_path(line: str, form: str = "", name: str = "campaign") -> Path:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Targets, and how their document tells of the runs."""
-
-    title: str
-    option: str
-    targets: Sequence[Target]
-    elsewhere: Mapping[str, str]
-    player: Callable[[Result], str]
-    subject: str
-    legend: str
-    heads: Sequence[str]
-    players: Callable[[Sequence[Group]], list[tuple[str, ...]]]
-    peer: "Peer | None" = None
-
-
-@dataclass(frozen=True)
 class Peer:
     """A player whose values stand beside those of the player that the targets are about."""
 
@@ -86,6 +70,22 @@ class Peer:
             return target.measure(group.standing_in(self.of, self.name))
         except Missing:
             return None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Targets, and how their document tells of the runs."""
+
+    title: str
+    option: str
+    targets: Sequence[Target]
+    elsewhere: Mapping[str, str]
+    player: Callable[[Result], str]
+    subject: str
+    legend: str
+    heads: Sequence[str]
+    players: Callable[[Sequence[Group]], list[tuple[str, ...]]]
+    peer: Peer | None = None
 
 
 def _downlink() -> Table:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drwalab import cases, kernels, output, series, sources
+from drwalab import campaign, cases, kernels, output, series, sources
 
 TOP = cases.LAB.parents[1]
 RESULTS = cases.LAB / "results"
@@ -358,6 +358,21 @@ def _bpf() -> Iterator[tuple[str, int]]:
         f"no cause that is known, at {span(unknown, 2)} of the series' p95 RTT",
         0,
     )
+    worse = [row for row in apart if not _is_better(row)]
+    chance = sum(row["Cause"] in ("as itself", "in the mean") for row in worse)
+    runs = sum(int(row["Runs"]) for row in table(name))
+    yield (
+        f"Of all, {runs - len(worse)} are alike or better, and {chance} more by the series' own "
+        f"spread or in the mean: {(runs - len(worse) + chance) / runs:.0%}",
+        0,
+    )
+
+
+def _is_better(row: dict[str, str]) -> bool:
+    """Than the series, in one of both, and alike in the other; a fetch has no goodput."""
+    goodput = row["Goodput"]
+    no_less = goodput == "–" or float(goodput) >= 1 - campaign.GOODPUT_WITHIN
+    return no_less and float(row["p95 RTT"]) <= 1 + campaign.P95_WITHIN
 
 
 def _lab() -> Iterator[tuple[str, int]]:

@@ -338,19 +338,23 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         return mNetd.getDevs().getAll().get(mNetd.getIndex(iface));
     }
 
+    private void setAqm(boolean aqm) {
+        final PersistableBundle config = new PersistableBundle();
+        config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
+        config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
+        config.putBoolean(DrwaCarrierConfig.KEY_AQM, aqm);
+        mTelephony.setConfig(SUB, config);
+        mTelephony.announceConfig(SUB);
+        idle();
+    }
+
     @Test
     public void udpIsHeldAsTheCarrierSays() {
         startOnCellular();
         connect(VPN, vpn(List.of(CELL), TRANSPORT_CELLULAR), link(TUN));
         assertEquals(0, getDev(RMNET).aqm);
         for (boolean aqm : new boolean[] {true, false}) {
-            final PersistableBundle config = new PersistableBundle();
-            config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
-            config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
-            config.putBoolean(DrwaCarrierConfig.KEY_AQM, aqm);
-            mTelephony.setConfig(SUB, config);
-            mTelephony.announceConfig(SUB);
-            idle();
+            setAqm(aqm);
             assertEquals(aqm ? 1 : 0, getDev(RMNET).aqm);
             assertEquals(aqm ? 1 : 0, getDev(TUN).aqm);
             assertEquals(DrwaBpfKnobs.NO_ECHO, getDev(RMNET).echo);
@@ -807,16 +811,6 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         return new DrwaBpfKnobs.Queue(state.array());
     }
 
-    private void setAqm() {
-        final PersistableBundle config = new PersistableBundle();
-        config.putBoolean(DrwaCarrierConfig.KEY_ENABLED, true);
-        config.putInt(DrwaCarrierConfig.KEY_LAMBDA, LAMBDA);
-        config.putBoolean(DrwaCarrierConfig.KEY_AQM, true);
-        mTelephony.setConfig(SUB, config);
-        mTelephony.announceConfig(SUB);
-        idle();
-    }
-
     @Test
     public void delayThatUdpIsJudgedByIsShown() {
         startOnCellular();
@@ -827,7 +821,7 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         assertNotEquals(queue, getDev(RMNET2).queue);
         mBpf.queues.put(queue, makeQueue(12_345, mBpf.nowUs));
         assertFalse(dump(), dump().contains("udp_queue_ms"));
-        setAqm();
+        setAqm(true);
         assertDumped("  udp_queue_ms=12.3");
         assertEquals(dump(), dump().indexOf("udp_queue"), dump().lastIndexOf("udp_queue"));
         mBpf.nowUs += DrwaBpfKnobs.DELAY_OLD_US - 1;
