@@ -58,6 +58,8 @@ public class SystemHere extends Application {
 
     final Netd mNetd = new Netd();
 
+    private HandlerThread mThread;
+
     @Override
     public void onCreate() {
         super.onCreate();
@@ -79,9 +81,9 @@ public class SystemHere extends Application {
         telephony.setCarrierId(SUB_ID, CARRIER_ID);
         ShadowSubscriptionManager.setDefaultDataSubscriptionId(SUB_ID);
 
-        final HandlerThread thread = new HandlerThread("ConnectivityServiceThread");
-        thread.start();
-        final Handler handler = new Handler(thread.getLooper());
+        mThread = new HandlerThread("ConnectivityServiceThread");
+        mThread.start();
+        final Handler handler = new Handler(mThread.getLooper());
         final DrwaController.Dependencies deps =
                 bpf ? FakeBpf.makeModule(mNetd) : FakeBpf.makePlatform(mNetd);
         final DrwaController policy =
@@ -108,5 +110,12 @@ public class SystemHere extends Application {
         connectivity.connectWifiOfTheDevice();
         // As a phone has long started, and set its limits, by the time of a test
         PolicyThreads.idle(handler);
+    }
+
+    @Override
+    public void onTerminate() {
+        PolicyThreads.end();
+        PolicyThreads.end(mThread.getLooper());
+        super.onTerminate();
     }
 }

@@ -92,6 +92,7 @@ public class DrwaServiceTest {
 
     @After
     public void tearDown() {
+        PolicyThreads.end();
         FakeServiceManager.forgetAll();
         Connectivity.sRequests.clear();
     }
