@@ -66,7 +66,7 @@ none. The trees have to be clean; nothing is ever reset, cleaned or stashed.
 """
 EPILOG = """\
 exit codes: 0 done, 1 a conflict or a problem, 2 usage, 77 no patches for this
-release, or for a kernel before 5.4, 130 interrupted
+release, or for a kernel before 4.19, 130 interrupted
 """
 INTERRUPTED = 130
 # Of a line, less the indent

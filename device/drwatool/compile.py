@@ -23,7 +23,8 @@ TOOLCHAINS = (
     (("clang", "ld.lld", "llvm-ar"), ("LLVM=1", "LLVM_IAS=1", CROSS)),
     (("aarch64-linux-gnu-gcc",), (CROSS,)),
 )
-# Qualcomm's 5.4 has a wrapper, often for Python 2, that ends a build at any warning, its own, too.
+# Qualcomm's 4.19 and 5.4 have a wrapper, often for Python 2, that ends a build at any warning, its
+# own, too. 4.19's cannot be left out but by naming the compiler.
 WRAPPER, WITHOUT_WRAPPER = "gcc-wrapper.py", "DISABLE_WRAPPER"
 SAID_LINES = 12
 NO_CAUSE = re.compile(r"$|make|\d+ errors? generated")
@@ -42,9 +43,11 @@ def compile_objects(
     """
     toolchain = _toolchain()
     makefile = (source / "Makefile").read_text(errors="replace")
-    wrapped = WRAPPER in makefile and WITHOUT_WRAPPER in makefile
+    wrapped = WRAPPER in makefile
     if wrapped:
-        toolchain = (*toolchain, f"{WITHOUT_WRAPPER}=1")
+        named = f"CC={_compiler(toolchain)}"
+        without = f"{WITHOUT_WRAPPER}=1" if WITHOUT_WRAPPER in makefile else named
+        toolchain = (*toolchain, without)
     with tempfile.TemporaryDirectory(prefix="drwa-") as name:
         copy, out = Path(name) / "source", Path(name) / "out"
         out.mkdir()
@@ -84,6 +87,12 @@ def _toolchain() -> tuple[str, ...]:
             return variables
     wanted = " or ".join(" with ".join(programs) for programs, _ in TOOLCHAINS)
     raise UsageError(f"--compile needs {wanted} in PATH: put the tree's own there")
+
+
+def _compiler(toolchain: tuple[str, ...]) -> str:
+    """What these variables, or the caller's, compile with"""
+    said = dict(os.environ) | dict(each.split("=") for each in toolchain)
+    return "clang" if "LLVM" in said else f"{said['CROSS_COMPILE']}gcc"
 
 
 def _link(source: Path, copy: Path, apart: set[str]) -> None:

@@ -309,7 +309,7 @@ def _without_series(
     kernel = "Linux {}.{}".format(*version)
     if version < OLDEST_FOR_PROGRAMS:
         what = f"{kernel} is too old for programs, which need 4.14, and for the series, which needs"
-        return Finding(BAD, f"{what} 5.4", TOO_OLD)
+        return Finding(BAD, f"{what} 4.19", TOO_OLD)
     setting = re.compile(rf"^{BPF_OPTION}=y$", re.MULTILINE)
     there = newest if setting.search(text) else None if newest else _first_with(setting, sources)
     if there:

@@ -22,7 +22,7 @@ HOSTS = ("A", "B")
 INETD_VERSIONS = {13: "14", 14: "14", 15: "15", 17: "16"}
 BEFORE = "13 or older"
 NEWER = "newer than all known"
-OLDEST_KERNEL = (5, 4)
+OLDEST_KERNEL = (4, 19)
 IN_KERNEL = ("Kconfig", "Makefile", "net/ipv4")
 KERNEL_SUBMODULE = re.compile(r"(?:^|/)(?:common|[^/]*kernel[^/]*)$")
 # For host A's programs, which need no patch to the kernel: see kernel/bpf/android/drwa.c.
@@ -169,10 +169,10 @@ def version_of(name: str) -> tuple[int, int]:
 def too_old(name: str, host: str) -> str:
     """What a kernel before the first one of the series can have in its place."""
     if version_of(name) < OLDEST_FOR_PROGRAMS:
-        return "the series needs Linux 5.4 or newer, and programs need 4.14: DRWA cannot run there"
+        return "the series needs Linux 4.19 or newer, and programs need 4.14: DRWA cannot run there"
     programs = "com.android.tethering" if host == "A" else "system/bpf and system/netd"
     return (
-        f"the series needs Linux 5.4 or newer; from 4.14 on the programs of {programs}, built "
+        f"the series needs Linux 4.19 or newer; from 4.14 on the programs of {programs}, built "
         "from source, govern without it: name --aosp alone"
     )
 

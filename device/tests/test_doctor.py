@@ -375,7 +375,7 @@ ABOUT_KERNEL = re.compile("CONFIG_|the series, which")
     [
         ("# Linux/arm64 4.14.57 Kernel\nCONFIG_NET_CLS_BPF=y\n", "good", "module's programs"),
         ("# Linux/arm64 4.9.7 Kernel\nCONFIG_NET_CLS_BPF=y\n", "BAD", "too old for programs"),
-        ("# Linux/arm64 4.19.7 Kernel\n", "BAD", "lacks CONFIG_NET_CLS_BPF=y"),
+        ("# Linux/arm64 4.14.7 Kernel\n", "BAD", "lacks CONFIG_NET_CLS_BPF=y"),
         ("# Linux/arm64 6.1.57 Kernel\n", "BAD", "neither CONFIG_TCP_DRWA=y nor"),
         ("CONFIG_TCP_DRWA=y\n", "good", "has CONFIG_TCP_DRWA=y"),
     ],
@@ -392,20 +392,20 @@ def test_no_kernel_tree(world: World, configuration: str, verdict: str, what: st
     assert "--kernel" not in found["advice"] or "6.1" in configuration
 
 
-SERIES_NEEDS = "the series needs Linux 5.4 or newer"
+SERIES_NEEDS = "the series needs Linux 4.19 or newer"
 
 
 @pytest.mark.parametrize(
     ("version", "configuration", "options", "verdict", "what", "advice"),
     [
-        ("4.19", "CONFIG_NET_CLS_BPF=y\n", (), "good", "programs: Linux 4.19 needs no patch", ""),
+        ("4.14", "CONFIG_NET_CLS_BPF=y\n", (), "good", "programs: Linux 4.14 needs no patch", ""),
         (
-            "5.3",
+            "4.18",
             "CONFIG_NET=y\n",
             (),
             "BAD",
             "lacks CONFIG_NET_CLS_BPF=y, which the module's programs need",
-            "set CONFIG_NET_CLS_BPF=y in its configuration: Linux 5.3 cannot have CONFIG_TCP_DRWA",
+            "set CONFIG_NET_CLS_BPF=y in its configuration: Linux 4.18 cannot have CONFIG_TCP_DRWA",
         ),
         (
             "4.14",
@@ -416,11 +416,11 @@ SERIES_NEEDS = "the series needs Linux 5.4 or newer"
             "set CONFIG_NET_CLS_BPF=y",
         ),
         (
-            "4.19",
+            "4.14",
             "CONFIG_NET_CLS_BPF=y\n",
             ("--host", "B"),
             "good",
-            "for netd's programs: Linux 4.19 needs no patch",
+            "for netd's programs: Linux 4.14 needs no patch",
             "",
         ),
         (
@@ -431,7 +431,7 @@ SERIES_NEEDS = "the series needs Linux 5.4 or newer"
             "Linux 4.9 is too old for programs, which need 4.14, and for the series, which",
             "nothing of DRWA runs there: take Linux 4.14 or newer",
         ),
-        ("5.4", "CONFIG_NET_CLS_BPF=y\n", (), "BAD", "lacks CONFIG_TCP_DRWA=y", "drwa.config"),
+        ("4.19", "CONFIG_NET_CLS_BPF=y\n", (), "BAD", "lacks CONFIG_TCP_DRWA=y", "drwa.config"),
     ],
     ids=["programs", "no option", "not configured", "host B", "neither", "series"],
 )
@@ -444,7 +444,7 @@ def test_a_kernel_tree_before_the_series(
     what: str,
     advice: str,
 ) -> None:
-    """Programs alone from 4.14 on, the series from 5.4 on; neither asks for what cannot be."""
+    """Programs alone from 4.14 on, the series from 4.19 on; neither asks for what cannot be."""
     kernel = world.top / KERNEL
     major, minor = version.split(".")
     write(kernel / "Makefile", f"VERSION = {major}\nPATCHLEVEL = {minor}\nSUBLEVEL = 3\n")
@@ -461,7 +461,7 @@ def test_a_kernel_tree_before_the_series(
 
 def test_a_defconfig_for_the_programs(world: World) -> None:
     kernel = world.top / KERNEL
-    write(kernel / "Makefile", "VERSION = 4\nPATCHLEVEL = 19\nSUBLEVEL = 3\n")
+    write(kernel / "Makefile", "VERSION = 4\nPATCHLEVEL = 14\nSUBLEVEL = 3\n")
     write(kernel / "arch/arm64/configs/phone_defconfig", "CONFIG_NET_CLS_BPF=y\n")
     (kernel / ".config").unlink()
     assert "phone_defconfig has CONFIG_NET_CLS_BPF=y, for the module" in world.drwa("doctor").out
@@ -470,8 +470,8 @@ def test_a_defconfig_for_the_programs(world: World) -> None:
 @pytest.mark.parametrize(
     ("version", "host", "words"),
     [
-        ("4.19", "A", "from 4.14 on the programs of com.android.tethering, built from source, go"),
-        ("4.19", "B", "from 4.14 on the programs of system/bpf and system/netd, built from sou"),
+        ("4.14", "A", "from 4.14 on the programs of com.android.tethering, built from source, go"),
+        ("4.14", "B", "from 4.14 on the programs of system/bpf and system/netd, built from sou"),
         ("4.9", "A", "and programs need 4.14: DRWA cannot run there"),
     ],
 )
@@ -490,7 +490,7 @@ def test_such_a_kernel_alone(world: World, version: str, host: str, words: str) 
     [
         ("4.9.2", "A", "too old for programs", "nothing of DRWA runs there"),
         ("4.9.2", "B", "too old for programs", "nothing of DRWA runs there"),
-        ("4.19.2", "B", "has no tcp_drwa_lambda", "For netd's programs instead, see adb shell du"),
+        ("4.14.2", "B", "has no tcp_drwa_lambda", "For netd's programs instead, see adb shell du"),
         ("5.10.2", "B", "has no tcp_drwa_lambda", "it is not the patched one"),
     ],
 )

@@ -140,7 +140,7 @@ def kernel_of(world: World, version: str) -> None:
     commit(kernel, version)
 
 
-@pytest.mark.parametrize("version", ["5.4", "6.6", "7.9"])
+@pytest.mark.parametrize("version", ["4.19", "6.6", "7.9"])
 def test_a_kernel_that_nobody_tried_is_told(world: World, version: str) -> None:
     kernel_of(world, version)
     before = world.snapshot()
@@ -153,17 +153,17 @@ def test_a_kernel_that_nobody_tried_is_told(world: World, version: str) -> None:
 
 def test_a_kernel_too_old_is_left_out(world: World) -> None:
     """And refused where there is nothing else to do."""
-    kernel_of(world, "4.19")
+    kernel_of(world, "4.18")
     before = world.snapshot()
     applied = world.drwa("apply")
     assert applied.code == 0, applied.err
-    assert "kernel 4.19: left out: the series needs Linux 5.4 or newer" in applied.out
+    assert "kernel 4.18: left out: the series needs Linux 4.19 or newer" in applied.out
     assert states(world) == ["fully", "fully"]
     assert world.drwa("revert").code == 0
     assert world.snapshot() == before
     alone = world.run("apply", "--kernel", str(world.top / KERNEL))
     assert alone.code == 77
-    assert "is Linux 4.19 (its Makefile says 4.19.3): the series needs Linux 5.4" in alone.err
+    assert "is Linux 4.18 (its Makefile says 4.18.3): the series needs Linux 4.19" in alone.err
 
 
 @pytest.mark.parametrize("named", ["", "kernel_platform", "kernel_platform/common"])
@@ -1153,6 +1153,30 @@ def test_compile_leaves_out_a_wrapper_that_can_be_switched_off(
     assert "CROSS_COMPILE=aarch64-linux-gnu- DISABLE_WRAPPER=1; scripts/gcc-wrapper.py" in done.out
     assert "would refuse net/ipv4/tcp_drwa.c:2:3: warning: ours" in done.out
     assert "theirs" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "compiler"),
+    [("LLVM", "1", "clang"), ("CROSS_COMPILE", "/opt/bin/arm64-", "/opt/bin/arm64-gcc")],
+)
+def test_compile_names_the_compiler_where_a_wrapper_cannot_be_switched_off(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    compiler: str,
+) -> None:
+    build_tools(tmp_path / "tools", monkeypatch)
+    monkeypatch.setenv(variable, value)
+    write(tmp_path / "tools/make", MAKE % f"case $* in *CC={compiler}*) ;; *) exit 6;; esac")
+    configurations(world, "gki_defconfig")
+    wrapper = "CC = $(PYTHON) $(srctree)/scripts/gcc-wrapper.py $(REAL_CC)\n"
+    write(world.top / KERNEL / "Makefile", MAKEFILE + wrapper)
+    commit(world.top / KERNEL, "Wrapper")
+    done = world.drwa("check", "--compile")
+    assert done.code == 0, done.err
+    assert f"CC={compiler}" in done.out
 
 
 @pytest.mark.parametrize("names", [(), ("a_defconfig", "vendor/b_defconfig")])

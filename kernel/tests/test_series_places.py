@@ -198,6 +198,26 @@ def test_a_clock_in_microseconds_is_looked_for_in_the_socket(there: bool) -> Non
     assert ("CFLAGS_tcp_drwa.o += -DTCP_DRWA_USEC_TS" in made) == there
 
 
+def test_what_4_19_lacks_is_in_the_patches_own_files(wanted: set[tuple[str, str]]) -> None:
+    """And goes with them."""
+    changes: list[Change] = [
+        ("include/linux/build_bug.h", r"static_assert", "vendor_assert"),
+        ("include/linux/jump_label_ratelimit.h", "static_key_false_deferred", "vendor_key"),
+        ("include/linux/xarray.h", r"\bxa_load\b", "vendor_load"),
+    ]
+    pristine = read_with(changes)
+    series = place(STEPS, pristine)
+    added = built(series) - wanted
+    assert {path for path, _ in added} == {
+        "include/linux/tcp_drwa.h",
+        "include/net/tcp_drwa.h",
+        "net/ipv4/tcp_drwa_compat.h",
+    }
+    there = files_of(series)
+    before, _ = without(STEPS, lambda path: there.get(path, pristine(path)))
+    assert [path for path in there if before(path) != pristine(path)] == []
+
+
 @pytest.mark.parametrize(
     "line",
     # make test has the sources of the kernel that it boots, and of that whose patches are kept.
