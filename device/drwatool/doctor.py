@@ -88,13 +88,21 @@ def examine(
     """Of trees for host A if it is not told, and of a phone for the host that it has."""
     of_phone, host = host, host or "A"
     findings = [_patches(project, repository) for project, repository in opened]
+    findings += [
+        Finding(
+            UNKNOWN,
+            f"{path} is not in this tree, so nothing of it is patched",
+            "sync it, and run drwa apply again",
+        )
+        for path in trees.missing
+    ]
     vendor_module = None
     if trees.aosp_folder is not None:
         makefiles = _read_makefiles(trees.aosp_folder)
         findings += _product(trees.aosp_folder, makefiles, host)
         if host == "A":
             findings.append(_module(trees.aosp_folder, makefiles))
-        vendor_module = _vendor_module(makefiles)
+        vendor_module = _vendor_module(trees.aosp_folder, makefiles)
         if vendor_module:
             findings.append(vendor_module)
         elif any(project.name == KERNEL_PROJECT for project in trees.projects):
@@ -151,19 +159,22 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
         )
     product = f"{PLACE}/device/product/{'drwa' if host == 'A' else 'drwa_service'}.mk"
     board = f"{PLACE}/device/product/BoardConfigDrwa.mk"
-    either = rf"{PLACE}/device/product/BoardConfigDrwa(Module)?\.mk"
-    for verb, makefile, pattern in (
-        ("inherits", product, re.escape(product)),
-        ("includes", board, either),
-    ):
-        uses = list(_search(makefiles, rf"\b{pattern}\b"))
+    module = f"{PLACE}/device/product/BoardConfigDrwaModule.mk"
+    for verb, choice in ("inherits", (product,)), ("includes", (board, module)):
+        uses = [
+            f"{place} {verb} {makefile}"
+            for makefile in choice
+            for place in _search(makefiles, rf"\b{re.escape(makefile)}\b")
+        ]
         if uses:
-            yield Finding(GOOD, f"{', '.join(uses)} {verb} {makefile}")
+            yield Finding(GOOD, ", ".join(uses))
             continue
+        wanted = f"{board}, or of {module} for drwa.ko" if choice == (board, module) else product
         yield Finding(
             BAD,
-            f"no makefile below device/ or vendor/ {verb} {makefile}",
-            f"its first lines say where that belongs, see {TOP / 'device/product/README.md'}",
+            f"no makefile below device/ or vendor/ {verb} {choice[0]}",
+            f"the first lines of {wanted} say where that belongs, see "
+            f"{TOP / 'device/product/README.md'}",
         )
 
 
@@ -225,8 +236,16 @@ def _module(aosp: Path, makefiles: dict[str, list[str]]) -> Finding:
     return Finding(GOOD, f"no product lists Google's modules, so {MODULE} is built from source")
 
 
-def _vendor_module(makefiles: dict[str, list[str]]) -> Finding | None:
+def _vendor_module(aosp: Path, makefiles: dict[str, list[str]]) -> Finding | None:
     """Of a board that ships drwa.ko, whose kernel then needs nothing."""
+    for text in chain.from_iterable(makefiles.values()):
+        named = re.match(r"\s*DRWA_KERNEL_MODULE\s*:?=\s*([^$\s]+)\s*$", text)
+        if named and not (aosp / named[1]).is_file():
+            return Finding(
+                BAD,
+                f"DRWA_KERNEL_MODULE is no file: {named[1]}",
+                f"build it, and copy it there: step 3 of {TOP / 'device/doc/gms-oem.md'}",
+            )
     for place in _search(makefiles, r"^[^#]*(BoardConfigDrwaModule\.mk|/drwa\.ko\b)"):
         return Finding(GOOD, f"{place} ships drwa.ko, for a kernel without the series")
     return None

@@ -242,7 +242,8 @@ def detect_android(aosp: Path) -> Choice:
     found = _of_build(aosp) or _of_release_configs(aosp) or _of_api(aosp) or _of_module(aosp)
     if found is None:
         raise UsageError(
-            f"{aosp} does not tell its Android release: name a tree's root, or add --android 15"
+            f"{aosp} does not tell its Android release: name a tree's root, or, for a part of "
+            "a tree, add --android with its number"
         )
     return found
 

@@ -133,8 +133,8 @@ def tool_without_netd(world: World) -> None:
         (tool_without_netd, "debug.mk:1: PRODUCT_PACKAGES_DEBUG names drwactl", "netd's patches"),
         (unpatched, "none patched", "drwa apply"),
         (no_repository, "vendor/drwa is not in the tree", "local manifest"),
-        (not_inherited, f"inherits {PRODUCT}/drwa.mk", "its first lines say where"),
-        (board_forgotten, f"includes {PRODUCT}/BoardConfigDrwa.mk", "its first lines say where"),
+        (not_inherited, f"inherits {PRODUCT}/drwa.mk", f"first lines of {PRODUCT}/drwa.mk say"),
+        (board_forgotten, f"includes {PRODUCT}/BoardConfigDrwa.mk", "Module.mk for drwa.ko say"),
         (prebuilt_module, "is Google's prebuilt", "PRODUCT_MODULE_BUILD_FROM_SOURCE"),
         (google_modules, "gms.mk:1 lists Google's modules", "PRODUCT_MODULE_BUILD_FROM_SOURCE"),
         (prebuilt_kernel, "BoardConfig.mk:1 takes a prebuilt kernel", "patched source"),
@@ -201,8 +201,19 @@ def test_a_vendor_module_needs_nothing_of_the_kernel(world: World) -> None:
         "DRWA_KERNEL_MODULE := device/phone-kernel/drwa.ko\n"
         f"include {PRODUCT}/BoardConfigDrwaModule.mk\n",
     )
+    (found,) = bad(world)
+    assert found["what"] == "DRWA_KERNEL_MODULE is no file: device/phone-kernel/drwa.ko"
+    write(world.top / "aosp/device/phone-kernel/drwa.ko", "ELF")
     assert bad(world) == []
-    assert "BoardConfig.mk:2 ships drwa.ko" in world.drwa("doctor").out
+    said = world.drwa("doctor").out
+    assert "BoardConfig.mk:2 ships drwa.ko" in said
+    assert f"BoardConfig.mk:3 includes {PRODUCT}/BoardConfigDrwaModule.mk" in said
+
+
+def test_a_project_that_is_not_there_is_told(world: World) -> None:
+    shutil.rmtree(world.top / "aosp/frameworks/base")
+    said = world.drwa("doctor", "--android", "15").out
+    assert "frameworks/base is not in this tree, so nothing of it is patched" in said
 
 
 def test_the_uplinks_module(world: World) -> None:

@@ -240,15 +240,18 @@ static void need_root(void)
 		die(CANNOT, "run it as root");
 }
 
-/* As a command by ip netns exec has: what it mounts ends with it, and so do pins. Whoever may not
- * look has none.
+/* As a command by ip netns exec has: what it mounts ends with it, and so do pins. Where the first
+ * process may not be looked at, as in some containers, whoever called it tells.
  */
 static bool has_own_mounts(void)
 {
-	struct stat ours, first;
+	struct stat ours, theirs;
+	char caller[32];
 
-	return !stat("/proc/self/ns/mnt", &ours) && !stat("/proc/1/ns/mnt", &first) &&
-	       ours.st_ino != first.st_ino;
+	snprintf(caller, sizeof(caller), "/proc/%d/ns/mnt", getppid());
+	return !stat("/proc/self/ns/mnt", &ours) &&
+	       (!stat("/proc/1/ns/mnt", &theirs) || !stat(caller, &theirs)) &&
+	       ours.st_ino != theirs.st_ino;
 }
 
 static void need_bpffs(void)
@@ -956,7 +959,8 @@ static void load(const char *path)
 		die(FAILED, "%s: %s", UNFINISHED, strerror(errno));
 	object = bpf_object__open_file(path, &how);
 	if (!object)
-		die(FAILED, "%s: %s", path, strerror(errno));
+		die(FAILED, "%s: %s: run make -C kernel/bpf install, or name the programs by --object",
+		    path, strerror(errno));
 	/* libbpf knows these sections' names in some versions only. */
 	bpf_object__for_each_program(program, object) {
 		bpf_program__set_type(program, BPF_PROG_TYPE_SCHED_CLS);
@@ -1763,10 +1767,13 @@ int main(int argc, char **argv)
 	for (i = 0; i < COMMANDS; i++)
 		if (argc - optind == 1 && !strcmp(verb, commands[i].name))
 			break;
-	if (i == COMMANDS) {
+	if (i == COMMANDS && optind == argc) {
 		fputs(usage, stderr);
 		return WRONG;
 	}
+	if (i == COMMANDS)
+		die(WRONG, "'%s' is none of attach, set, status, detach, watch, which take options alone, "
+		    "as attach --interface wwan0; see --help", argv[argc - 1]);
 	if (o.echo && (commands[i].run != watch || !o.aqm))
 		die(WRONG, "--probe concerns watch, with --aqm on or tunnels");
 	if (commands[i].needs_interface && !o.interface)

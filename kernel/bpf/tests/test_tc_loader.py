@@ -465,20 +465,23 @@ unshare --net sh -c 'ip link add wwan0 type veth peer name p0
     ]
 
 
-def test_mounts_of_ones_own(built: Path) -> None:
-    """Pins would end with the command: it says what to do in its place."""
+@pytest.mark.parametrize("may", ["", "setpriv --bounding-set=-sys_ptrace "])
+def test_mounts_of_ones_own(built: Path, may: str) -> None:
+    """Pins would end with the command: it says what to do in its place, even if it may not look at
+    the first process.
+    """
     script = """\
 mount -t proc proc /proc
 mkdir -p /run/netns
 mount -t tmpfs tmpfs /run/netns
 ip netns add phone
 ip -n phone link add wwan0 type veth peer name p0
-ip netns exec phone "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o" 2>&1 ||
-    echo $?
+MAYsh -c 'ip netns exec phone "$OUT/drwa-bpf" attach --interface wwan0 --object \
+    "$OUT/drwa.bpf.o" 2>&1 || echo $?'
 nsenter --net=/run/netns/phone "$OUT/drwa-bpf" attach --interface wwan0 --object "$OUT/drwa.bpf.o"
 nsenter --net=/run/netns/phone "$OUT/drwa-bpf" status | grep -c ^wwan0
 """
-    why, code, there = said(built, script).splitlines()
+    why, code, there = said(built, script.replace("MAY", may)).splitlines()
     assert "nsenter --net=/run/netns/NAME" in why
     assert (code, there) == (str(CANNOT), "1")
 
