@@ -899,7 +899,10 @@ def trace_import(
         errors.fail(problem)
     columns = importing.Columns(time_column, rate_column)
     with errors.reported():
-        times = importing.opportunities(source, kind or importing.kind_of(source), columns, to)
+        kind = kind or importing.kind_of(source)
+        times = importing.opportunities(source, kind, columns, to)
+    for doubt in importing.doubts(source, columns) if kind == "csv" else ():
+        print(f"lab: {doubt}", file=sys.stderr)
     output.write_whole(file, "".join(f"{t}\n" for t in times))
     trace_info(file)
 

@@ -11,6 +11,7 @@ A trace begins with the first time of its log, and ends with its last opportunit
 """
 
 import csv
+import statistics
 import struct
 from collections import Counter
 from collections.abc import Iterator
@@ -38,6 +39,15 @@ _PCAPNG = b"\x0a\x0d\x0d\x0a"
 _NULL, _ETHERNET, _RAW, _SLL, _SLL2 = 0, 1, (12, 14, 101), 113, 276
 _LINK_BYTES = {_NULL: 4, _ETHERNET: 14, **dict.fromkeys(_RAW, 0), _SLL: 16, _SLL2: 20}
 _TAGS = (b"\x81\x00", b"\x88\xa8")
+
+
+# Of a row, and how to mend it
+WANTED = (
+    ("time in s", "convert it, or name the column by --time-column"),
+    ("rate in kbit/s", "write 0 for none, or name the column by --rate-column"),
+)
+# As GPRS has; who logs LTE in Mbit/s is far below.
+SLOW_KBPS = 100
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,17 @@ def opportunities(path: Path, kind: str, columns: Columns, to: str | None = None
     return times
 
 
+def doubts(path: Path, columns: Columns) -> Iterator[str]:
+    """Sentences on a CSV that was taken, and may not be meant so."""
+    rates = _rates(path, columns)
+    gaps = [(after - before, before) for (before, _), (after, _) in pairwise(rates)]
+    length, since = max(gaps)
+    if length > 2 * statistics.median(gap for gap, _ in gaps):
+        yield f"{path}: no row for {length:g} s after {since:g} s: its rate holds meanwhile"
+    if statistics.mean(rate for _, rate in rates) < SLOW_KBPS:
+        yield f"{path}: less than {SLOW_KBPS} kbit/s in the mean: are the rates in kbit/s?"
+
+
 def _rates(path: Path, columns: Columns) -> list[tuple[float, float]]:
     """Seconds and kbit/s of each row."""
     try:
@@ -92,9 +113,9 @@ def _rates(path: Path, columns: Columns) -> list[tuple[float, float]]:
         values = [_number(cell, separator) for cell in cells]
         if number == kept[0][0] and None in values:
             continue
-        for value, cell, what in zip(values, cells, ("time in s", "rate in kbit/s"), strict=True):
+        for value, cell, (what, advice) in zip(values, cells, WANTED, strict=True):
             if value is None or value < 0:
-                raise TraceError(f"{path}: line {number} has no {what}: '{cell[:20]}'")
+                raise TraceError(f"{path}: line {number} has no {what}: '{cell[:20]}': {advice}")
         seconds, kbps = values
         assert seconds is not None
         assert kbps is not None
@@ -138,7 +159,7 @@ def _of_rates(rates: list[tuple[float, float]], path: Path) -> Iterator[int]:
     if sum(rate * 1000 * length for (_, rate), length in zip(rates, lengths, strict=True)) > (
         MAX_OPPORTUNITIES * _OPPORTUNITY_BITS
     ):
-        raise TraceError(f"{path}: too much for a trace: are the rates in kbit/s?")
+        raise TraceError(f"{path}: too much for a trace: are its rates in kbit/s, its times in s?")
     # What has not made an opportunity yet, in bits; rounding must not cost the last one.
     due = 0.0
     for (seconds, rate), length in zip(rates, lengths, strict=True):

@@ -146,16 +146,16 @@ def test_half_a_packet_at_the_end(write: Write) -> None:
         ("x.csv", "", "empty"),
         ("x.csv", "s,kbit/s\n", "two rows at least"),
         ("x.csv", "0,1000\n", "two rows at least"),
-        ("x.csv", "0,1000\n1,fast\n", "line 2 has no rate in kbit/s: 'fast'"),
+        ("x.csv", "0,1000\n1,fast\n", "line 2 has no rate in kbit/s: 'fast': write 0 for none"),
         ("x.csv", "0,1000\n1\n", "line 2 has no rate"),
         ("x.csv", "0,1000\n1,-5\n", "line 2 has no rate"),
-        ("x.csv", "0,1000\nnoon,5\n", "line 2 has no time in s: 'noon'"),
+        ("x.csv", "0,1000\nnoon,5\n", "line 2 has no time in s: 'noon': convert it"),
         ("x.csv", "0,1000\n2,5\n2,6\n", "line 3 is no later than the one before, 2 and 2 s"),
         ("x.csv", "0\n1\n", "no column '2'"),
         ("x.csv", "0,0\n1,0\n", "less than 1500 bytes cross"),
         ("x.csv", "0,nan\n1,1000\n2,1000\n3,inf\n", "line 4 has no rate"),
         ("x.csv", "0,1\n2000000,1\n", "longer than 1000000 s"),
-        ("x.csv", "0,900000000\n1,900000000\n", "are the rates in kbit/s"),
+        ("x.csv", "0,900000000\n1,900000000\n", "are its rates in kbit/s"),
         ("x.csv", b"\xff\xfe\x00", "no text, so no CSV"),
         ("x.pps", "", "less than 1500 bytes cross"),
         ("x.pps", "5\n4\n", "line 2 goes back in time, 5 to 4 ms"),
@@ -198,6 +198,11 @@ def test_command(write: Write, lab: Lab, tmp_path: Path) -> None:
     assert done.out == lab("trace info", str(trace)).out
     assert "mean rate      6.00 Mb/s" in done.out
     assert len(traces.load(trace).times_ms) == 1000
+    assert done.err == ""
+    doubtful = lab("trace import", str(write("x.csv", "0,8\n1,4\n2,9\n9,4\n")), str(trace))
+    assert doubtful.code == 0
+    assert "no row for 7 s after 2 s: its rate holds meanwhile" in doubtful.err
+    assert "less than 100 kbit/s in the mean: are the rates in kbit/s?" in doubtful.err
     for words, message in (
         ("--kind wav", "--kind: 'wav' is unknown: choose from csv, pps, pcap"),
         ("--kind pcap", "no capture"),
