@@ -297,7 +297,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _without_tree(options: argparse.Namespace) -> str:
     """What to do where no tree is named."""
-    said = "name a tree, in which the series is placed: --aosp DIR, --kernel DIR, or both"
+    said = "say which tree: --aosp DIR, --kernel DIR, or both"
     if options.command != "patches":
         return said
     said += "; for a kernel that is tested here, --line L will do"
@@ -335,6 +335,8 @@ def _run(options: argparse.Namespace, report: Report) -> int:
     host = options.host or "A"
     trees = find(aosp, kernel, options.android, host)
     _say_choice(trees, host, report)
+    if kernel is None and options.command in ("revert", "status"):
+        report.say("kernel: none is named; if yours is patched, add --kernel DIR")
     if options.project:
         trees = _only(trees, options.project)
     if trees.needed and options.command in ("check", "apply"):
@@ -447,7 +449,7 @@ def _plan(
             for text in conflicts:
                 print(f"drwa: {_told(text)}", file=sys.stderr)
         raise ConflictError(
-            f"nothing was changed: conflicts in {len(conflicts)} of {len(opened)} projects"
+            f"nothing was changed: problems in {len(conflicts)} of {len(opened)} projects"
         )
     return changes
 

@@ -304,7 +304,7 @@ def _of_module(aosp: Path) -> Choice | None:
     versions = module.glob("staticlibs/netd/aidl_api/netd_aidl_interface/[0-9]*")
     if version := max((int(path.name) for path in versions), default=0):
         unknown = BEFORE if version < min(INETD_VERSIONS) else NEWER
-        return Choice(INETD_VERSIONS.get(version, unknown), f"its INetd is version {version}")
+        return Choice(INETD_VERSIONS.get(version, unknown), f"netd's INetd has version {version}")
     # Android 14 QPR2 moved frameworks/libs/net into that project.
     if (module / "common").is_dir():
         return Choice("14", "packages/modules/Connectivity has common, and no staticlibs")

@@ -1527,7 +1527,7 @@ def test_usage(world: World) -> None:
         ("statu", "'statu' is unknown: did you mean status?"),
         ("apply --kernal .", "'--kernal' is unknown: did you mean --kernel?"),
         ("apply --host Z", "invalid choice: 'Z' (choose from"),
-        ("apply --adb", "error: name a tree"),
+        ("apply --adb", "error: say which tree"),
     ],
 )
 def test_did_you_mean(capsys: pytest.CaptureFixture[str], words: str, meant: str) -> None:
@@ -1550,7 +1550,7 @@ def test_patches_for_a_release_alone_take_its_trees(
         return capsys.readouterr().err
 
     told = said("patches -o out --android 15")
-    assert "name a tree, in which the series is placed: --aosp DIR, --kernel DIR" in told
+    assert "say which tree: --aosp DIR, --kernel DIR" in told
     assert "--line L will do. The patches for Android 15 have lines of AOSP's, so it takes" in told
     paths = told.rpartition("PATH is one of ")[2].strip().split(", ")
     assert [each for each in paths if each.endswith(path)]
@@ -1576,7 +1576,7 @@ def test_version(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     done = world.run("--version")
     assert (done.code, done.err) == (0, "")
     assert re.fullmatch(
-        r"drwa \d+\.\d+\nAndroid 1\d.*; Linux 5\.4 and newer, .*6\.12.*\n", done.out
+        r"drwa \d+\.\d+\nAndroid 1\d.*; Linux 4\.19 and newer, .*6\.12.*\n", done.out
     )
     top = world.series("")
     monkeypatch.delenv("GIT_DIR")
