@@ -91,10 +91,11 @@ class Browser:
             assert time.monotonic() < end, script
             time.sleep(0.05)
 
-    def prefer(self, scheme: str) -> None:
-        """The user's scheme of colours, "light" or "dark"."""
+    def prefer(self, scheme: str, media: str = "screen") -> None:
+        """The user's scheme of colours, "light" or "dark", on a "screen" or in "print"."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        body = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
+        params = {"media": media, "features": features}
+        body = {"cmd": "Emulation.setEmulatedMedia", "params": params}
         self._ask("POST", f"{self._session}/goog/cdp/execute", body)
 
     def printed(self) -> bytes:
