@@ -83,6 +83,15 @@ def test_trees_are_tried_recorded_and_only_read(world: World) -> None:
     assert "| 6.12 | Debian's linux-source-6.12 | android16-6.12 |" in page(world)
 
 
+def test_trees_whose_kernel_is_as_it_was(world: World) -> None:
+    """This one has no netd, either."""
+    tried = program(world, "check-trees", "--record", f"--aosp={world.top / 'aosp'}")
+    assert tried.code == 0, tried.err
+    assert program(world, "matrix").code == 0
+    assert "| Android | host | Linux 6.1 | Linux 6.12 | kernel: none, nor netd |" in page(world)
+    assert "| 15 | B | – | – | applied |" in page(world)
+
+
 def test_changed_series_voids_the_record(world: World) -> None:
     program(world, "check-trees", "--record", *world.trees)
     program(world, "matrix")
