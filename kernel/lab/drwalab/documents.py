@@ -183,7 +183,7 @@ def _radios() -> Iterator[tuple[str, int]]:
     yield f"{start}{low} of the p95 RTT of 1.25.", len(start)
     start = "On 5G, 1.50 has "
     goodput, high = (of_default(FIFTH, "drwa λ=1.50", h) for h in ("Goodput Mb/s", "RTT p95 ms"))
-    yield f"{start}{goodput} of its goodput at {high} of its p95 RTT", len(start)
+    yield f"{start}{goodput} of the goodput of 1.25 at {high} of its p95 RTT", len(start)
 
 
 def _kernel() -> Iterator[tuple[str, int]]:
@@ -488,7 +488,7 @@ def _uploads_over_quic() -> Iterator[tuple[str, int]]:
     """What of pfifo's upload over QUIC is left where it waits in the kernel, of uplinks told."""
     uploads: dict[str, list[str]] = {}
     link = ""
-    for row in table("uplink-told", 1):
+    for row in table("uplink", 7):
         link = row["Link"] or link
         if row["Player"] in ("pfifo", "qcut-d", "drwa"):
             uploads.setdefault(link, []).append(row["Upload, Mb/s"])
