@@ -287,7 +287,8 @@ def _lte_like() -> dict[str, str]:
 def of_today(name: str) -> str | None:
     """Whether a recorded result names today's patches, or None where these cannot be made.
 
-    Patches with nothing but tests do not count. It may name the BPF programs, too, or these alone.
+    Patches with nothing but tests do not count. It may name the BPF programs, too, or these alone,
+    and a model has neither.
     """
     text = (RESULTS / name).read_text()
     recorded = re.findall(r"patches ((?:[0-9a-f]{12}(?:, )?)+)", text)
@@ -295,7 +296,8 @@ def of_today(name: str) -> str | None:
     if programs - {kernels.programs_id()}:
         return "**no**"
     if not recorded:
-        return "**yes**" if programs else "**not named**"
+        of_none = programs or re.search(r"a model,\s+not\s+the\s+kernel", text)
+        return "**yes**" if of_none else "**not named**"
     version = re.search(r"Kernel: (\d+\.\d+)", text)
     assert version
     source = sources.find_source(kernels.get_line(version[1]))
