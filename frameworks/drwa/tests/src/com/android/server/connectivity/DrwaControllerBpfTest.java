@@ -569,9 +569,11 @@ public class DrwaControllerBpfTest extends DrwaControllerTest {
         // It goes on where the limit is not
         connect(OTHER, cellular(SUB2), link(RMNET2));
         assertEquals(LAMBDA2, mNetd.getKnob(RMNET2));
-        // Off takes away nothing of others
+        // Off takes the entry away, nothing of others, and looks for no filter
+        final int calls = mNetd.calls;
         mController.onNetworkDestroyed(CELL);
         assertTrue(mNetd.hasPolice(RMNET));
+        assertEquals(calls + 1, mNetd.calls);
         assertGoverned(RMNET2);
     }
 
