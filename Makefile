@@ -18,7 +18,7 @@ help:
 	@echo 'make report [TRACES=FOLDER] [FULL=1]  gains, costs, peers, papers'"'"' figures: out/report.html'
 	@echo 'make e2e                the whole chain, from a carrier'"'"'s XML to packets: out/e2e.html'
 	@echo 'make test               linters, patch checks and all tests'
-	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 16'
+	@echo 'make test-all           also the host side, all kernel lines, the debug kernel, Android 14 to 17'
 	@echo 'make test-lines         the tests of the other kernel lines alone, and of the debug kernel'
 	@echo 'make test-arch          the selftests on emulated machines of two CPUs, x86-64 and arm64, and on Debian'"'"'s own kernels'
 	@echo 'make mutate             breaks the product in many ways, and tells which test notices; an hour or two'

@@ -114,7 +114,8 @@ public class CarrierXmlFuzzTest {
         final String tag = ours ? (enabled ? "boolean" : "int") : anyOf(TAGS);
         final String number = mRandom.nextBoolean() ? KEY_LAMBDA : KEY_UPLINK;
         final String name = ours ? (enabled ? KEY_ENABLED : number) : anyOf(NAMES);
-        final String value = ours && enabled ? "true" : anyOf(VALUES);
+        final String good = enabled ? "true" : anyOf("5", "125", "150", "200");
+        final String value = ours && (enabled || mRandom.nextBoolean()) ? good : anyOf(VALUES);
         final StringBuilder text = new StringBuilder("<").append(tag);
         text.append(anyAttribute("name", name)).append(anyAttribute("value", value));
         if (tag.endsWith("-array")) text.append(anyAttribute("num", anyOf("0", "1", "2", "-1")));
