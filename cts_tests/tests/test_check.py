@@ -202,7 +202,7 @@ def test_a_failure_in_either_lane_counts(
     ran = lanes(check, monkeypatch, **({name: lambda: end} if name else {}))
     usual = ["lint", "java_tests 15"]
     usual += [f"tests {check.TOP / 'out'}/tests{part}.xml" for part in ("", "-end-to-end")]
-    more = ["patch_series", "host_tests", "java_tests 14", "java_tests 16"]
+    more = ["patch_series", "host_tests", "java_tests 14", "java_tests 16", "java_tests 17"]
     assert check.main() == (1 if name and name != "host_tests" else 0)
     # Of one kernel line, whose patches are kept
     assert sorted(ran) == sorted([*usual, "patch_series 7.3"])
