@@ -160,7 +160,10 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
     product = f"{PLACE}/device/product/{'drwa' if host == 'A' else 'drwa_service'}.mk"
     board = f"{PLACE}/device/product/BoardConfigDrwa.mk"
     module = f"{PLACE}/device/product/BoardConfigDrwaModule.mk"
-    for verb, choice in ("inherits", (product,)), ("includes", (board, module)):
+    for verb, choice, wanted in (
+        ("inherits", (product,), product),
+        ("includes", (board, module), f"{board}, or of {module} for drwa.ko"),
+    ):
         uses = [
             f"{place} {verb} {makefile}"
             for makefile in choice
@@ -169,7 +172,6 @@ def _product(aosp: Path, makefiles: dict[str, list[str]], host: str) -> Iterator
         if uses:
             yield Finding(GOOD, ", ".join(uses))
             continue
-        wanted = f"{board}, or of {module} for drwa.ko" if choice == (board, module) else product
         yield Finding(
             BAD,
             f"no makefile below device/ or vendor/ {verb} {choice[0]}",

@@ -1772,8 +1772,8 @@ int main(int argc, char **argv)
 		return WRONG;
 	}
 	if (i == COMMANDS)
-		die(WRONG, "'%s' is none of attach, set, status, detach, watch, which take options alone, "
-		    "as attach --interface wwan0; see --help", argv[argc - 1]);
+		die(WRONG, "'%s' is no command, or follows one, which takes options alone, as "
+		    "attach --interface wwan0; see --help", argv[argc - 1]);
 	if (o.echo && (commands[i].run != watch || !o.aqm))
 		die(WRONG, "--probe concerns watch, with --aqm on or tunnels");
 	if (commands[i].needs_interface && !o.interface)

@@ -606,6 +606,13 @@ def test_wrong_options(built: Path, options: str, code: int) -> None:
     assert done.stderr
 
 
+@pytest.mark.parametrize(("words", "what"), [("foo", "foo"), ("attach wwan0", "wwan0")])
+def test_names_the_word_that_it_does_not_know(built: Path, words: str, what: str) -> None:
+    told = run(built, f"bpf {words}").stderr
+    assert f"drwa-bpf: '{what}' is no command" in told
+    assert "Usage" not in told
+
+
 def test_tells_of_itself(built: Path) -> None:
     script = "bpf --help | head -n 1; bpf -h | head -n 1; bpf --version; bpf -V"
     help_, same, version, same_version = said(built, script).splitlines()

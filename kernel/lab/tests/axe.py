@@ -20,6 +20,10 @@ VERSION = "4.14.1"
 SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 # What nobody may find on our pages; the others are "minor" and "moderate".
 GRAVE = ("serious", "critical")
+VIEWS = pytest.mark.parametrize(
+    ("width", "scheme", "media"),
+    [(1280, "dark", "screen"), (390, "light", "screen"), (1280, "dark", "print")],
+)
 
 
 def _install(folder: Path) -> None:
@@ -51,7 +55,18 @@ def script() -> str:
     return library.decode()
 
 
-def grave(window: Browser) -> list[str]:
+def grave_on(page: Path, width: int, scheme: str, media: str) -> list[str]:
+    """What is grave about a page with three figures or more, as one of VIEWS shows it."""
+    with Browser(width, 844) as window:
+        window.prefer(scheme, media)
+        window.open(page)
+        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 3")
+        if media == "print":
+            window.run("window.dispatchEvent(new Event('beforeprint'))")
+        return _grave(window)
+
+
+def _grave(window: Browser) -> list[str]:
     """What is grave about the page of this window, with everything on it unfolded."""
     window.run(script())
     window.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })")

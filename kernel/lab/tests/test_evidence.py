@@ -245,20 +245,11 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @browser.needed
-@pytest.mark.parametrize(
-    ("width", "scheme", "media"),
-    [(1280, "dark", "screen"), (390, "light", "screen"), (1280, "dark", "print")],
-)
+@axe.VIEWS
 def test_nothing_grave_keeps_people_from_reading(
     page: Path, width: int, scheme: str, media: str
 ) -> None:
-    with Browser(width, 844) as window:
-        window.prefer(scheme, media)
-        window.open(page)
-        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 3")
-        if media == "print":
-            window.run("window.dispatchEvent(new Event('beforeprint'))")
-        assert axe.grave(window) == []
+    assert axe.grave_on(page, width, scheme, media) == []
 
 
 @browser.needed

@@ -78,21 +78,12 @@ def test_in_a_browser(tmp_path: Path) -> None:
 
 
 @browser.needed
-@pytest.mark.parametrize(
-    ("width", "scheme", "media"),
-    [(1280, "dark", "screen"), (390, "light", "screen"), (1280, "dark", "print")],
-)
+@axe.VIEWS
 def test_nothing_grave_keeps_people_from_reading(
     tmp_path: Path, width: int, scheme: str, media: str
 ) -> None:
     page(demo_runs(), tmp_path)
-    with Browser(width, 844) as window:
-        window.prefer(scheme, media)
-        window.open(tmp_path / "demo.html")
-        window.wait("return document.querySelectorAll('.plot [role=img]').length >= 3")
-        if media == "print":
-            window.run("window.dispatchEvent(new Event('beforeprint'))")
-        assert axe.grave(window) == []
+    assert axe.grave_on(tmp_path / "demo.html", width, scheme, media) == []
 
 
 @browser.needed
