@@ -36,7 +36,7 @@ RTT_S = 0.06
 # third second, and not after the eighth.
 SETTLED_S = 2.0
 LOOK_S = 0.5
-TICK_S = 0.001
+TICK_S = 0.0005
 TOLERANCE = 0.06
 # What the law adds where rates differed for a while, and takes back slowly
 ROOM = 0.35
@@ -170,7 +170,7 @@ class Base:
         def law(self, server: Server, hundredths: float) -> float:
             """The window of the law in bytes, on a link of constant rate.
 
-            λ bandwidth-delay products and the added segment. To the programs an RTT is a tick less.
+            λ bandwidth-delay products and the added segment. To the programs an RTT is half a tick less.
             """
             segment = server.mss + (TIMESTAMP_OPTION if server.timestamps else 0)
             tick_s = 0.0 if isinstance(self.governor, governors.Knob) else TICK_S

@@ -556,8 +556,11 @@ static bool deliver(struct drwa_flow *f, const struct segment *s)
 	if (end == f->next)
 		return false;
 	f->next = end;
-	/* An ACK of what came late, or behind a hole, would have waited for what came before. */
-	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0) {
+	/* An ACK of what came late, or behind a hole, would have waited for what came before, and
+	 * that of a lone segment waits for the next: on a slow link that is no part of the way.
+	 */
+	if (f->lan_sent == READ_ONCE(f->lan_done) && (s32)(f->hole - acked) <= 0 &&
+	    end - acked > f->segment) {
 		f->lan_seq = end;
 		f->lan_sent_us = s->now_us;
 		WRITE_ONCE(f->lan_sent, f->lan_sent + 1);
@@ -733,10 +736,11 @@ static void came(struct drwa_flow *f, const struct drwa_dev *dev, struct drwa_qu
 		return;
 	}
 	delivered = deliver(f, s);
-	if (s->len)
+	if (s->len) {
 		measure_segment(f, s->len, s->tcp->flags);
-	if (!rtt_us && s->len)
-		rtt_us = sample_us(f, s);
+		if (!rtt_us)
+			rtt_us = sample_us(f, s);
+	}
 	if (!lambda_of(f, dev)) {
 		if (dev->lambda)
 			count(&counts->clients, s->len);
@@ -991,16 +995,17 @@ static bool is_markable(struct drwa_flow *f, const struct segment *s)
 	return (u8)(f->marked - READ_ONCE(f->echoed)) < DRWA_MARKS;
 }
 
-/* Sixteen of an RTT, if timestamps tick that often. A clock of ms tells a tick less than the RTT
- * at best, and rounds that are not a hair longer keep step with the sender's bursts. Longer ones
- * drift through these, so a flow's rates differ by a burst, and its window has to cover that.
+/* Sixteen of an RTT, if timestamps tick that often. A clock of ms tells up to a tick less than the
+ * RTT, half of one in the mean, and rounds that are not a hair longer keep step with the sender's
+ * bursts. Longer ones drift through these, so a flow's rates differ by a burst, and its window has
+ * to cover that.
  */
 static void mark(struct drwa_flow *f, const struct segment *s, u32 now_us)
 {
 	u8 i = f->marked;
 	struct drwa_mark *last = &f->marks[(i - 1) & (DRWA_MARKS - 1)];
 	struct drwa_mark *next = &f->marks[i & (DRWA_MARKS - 1)];
-	u32 at_us = now_us + DRWA_TICK_US;
+	u32 at_us = now_us + DRWA_TICK_US / 2;
 
 	if (at_us - last->at_us < READ_ONCE(f->d.rtt_us) / DRWA_MARKS)
 		return;

@@ -20,6 +20,7 @@ enum { SYN = 2, ACK = 16, TCP = 6 };
 #define OURS	1000
 #define THEIRS	5000
 #define PAYLOAD	600
+#define SHORT	500
 #define RTT_MS	500
 
 struct packet {
@@ -92,8 +93,7 @@ static void segment(bool out, u8 flags, u32 tsval, u32 payload)
 	segment_that_echoes(out, flags, tsval, 1, payload);
 }
 
-/* What is known of the connection at @port */
-static struct drwa_flow known(int flows)
+static u64 digest_of_port(void)
 {
 	const struct drwa_key key = {
 		.remote = { htonl(0xc0000201) },
@@ -101,7 +101,14 @@ static struct drwa_flow known(int flows)
 		.remote_port = htons(3000),
 		.local_port = htons(port),
 	};
-	u64 digest = drwa_digest(&key);
+
+	return drwa_digest(&key);
+}
+
+/* What is known of the connection at @port */
+static struct drwa_flow known(int flows)
+{
+	u64 digest = digest_of_port();
 	struct drwa_flow f;
 
 	if (bpf_map_lookup_elem(flows, &digest, &f) || !f.answered) {
@@ -185,6 +192,32 @@ static u32 waits_us(int flows, int segments)
 	return known(flows).lan_us;
 }
 
+/* How far a client is taken to be, whose ACK comes 20 ms after so many segments */
+static u32 way_us(int flows, int segments)
+{
+	u64 digest;
+	struct drwa_flow f;
+
+	next_connection();
+	digest = digest_of_port();
+	segment(true, SYN, 1, 0);
+	segment(false, SYN | ACK, 777, 0);
+	segment(true, ACK, 2, 0);
+	/* By these a full segment is known, which is below the default of RFC 9293, 3.7.1. */
+	for (int n = 0; n < 2; n++) {
+		segment(false, ACK, 778, SHORT);
+		segment(true, ACK, 3, 0);
+	}
+	f = known(flows);
+	f.forwarded = 1;
+	bpf_map_update_elem(flows, &digest, &f, BPF_ANY);
+	while (segments--)
+		segment(false, ACK, 779, SHORT);
+	usleep(20000);
+	segment(true, ACK, 23, 0);
+	return known(flows).lan_us;
+}
+
 int main(int argc, char **argv)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
@@ -215,6 +248,7 @@ int main(int argc, char **argv)
 	shorter_us(flows, &least_us, &most_us);
 	printf("shorter at least: %d\nshorter at most: %d\n", least_us, most_us);
 	printf("ACK of two: %u\nACK of five: %u\n", waits_us(flows, 2), waits_us(flows, 5));
+	printf("ACK of one: %u\nACK of one in two: %u\n", way_us(flows, 1), way_us(flows, 2));
 	printf("queue: %u\n", told_us(queues, 200, 175));
 	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
 	return 0;
