@@ -170,7 +170,8 @@ class Base:
         def law(self, server: Server, hundredths: float) -> float:
             """The window of the law in bytes, on a link of constant rate.
 
-            λ bandwidth-delay products and the added segment. To the programs an RTT is half a tick less.
+            λ bandwidth-delay products and the added segment. To the programs an RTT is half a tick
+            less.
             """
             segment = server.mss + (TIMESTAMP_OPTION if server.timestamps else 0)
             tick_s = 0.0 if isinstance(self.governor, governors.Knob) else TICK_S
