@@ -68,7 +68,6 @@ def test_step(stories: dict[str, Story], host: str, name: str) -> None:
     check_step(stories[host], name)
 
 
-@pytest.mark.lines
 @pytest.mark.parametrize("host", drwasystem.HOSTS)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_step_with_the_programs(programs_stories: dict[str, Story], host: str, name: str) -> None:
@@ -79,7 +78,6 @@ def test_hosts_agree(stories: dict[str, Story]) -> None:
     check_agreement(stories)
 
 
-@pytest.mark.lines
 def test_hosts_agree_with_the_programs(programs_stories: dict[str, Story]) -> None:
     check_agreement(programs_stories)
 
@@ -283,7 +281,6 @@ PROGRAMS_CHANGES: dict[str, tuple[Callable[[Story], None], set[str]]] = {
 }
 
 
-@pytest.mark.lines
 @pytest.mark.parametrize("change", PROGRAMS_CHANGES)
 def test_judgement_notices_of_the_programs(programs_stories: dict[str, Story], change: str) -> None:
     check_noticed(programs_stories["B"], *PROGRAMS_CHANGES[change])
