@@ -60,7 +60,7 @@ MAIN = ["org.junit.runner.JUnitCore", "com.android.server.drwa.SystemServer"]
 
 
 def attach(phone: Phone) -> str:
-    """Ahead of START, on a phone with programs: what init and Android's loader have done by then."""
+    """Ahead of START, on a phone with programs: what init and Android's loader have done."""
     return f"""\
 mount -t bpf bpf /sys/fs/bpf
 ./drwa-bpf attach --interface rmnet0 --lambda 0 --object ./drwa.bpf.o
