@@ -36,7 +36,7 @@ RTT_S = 0.06
 # third second, and not after the eighth.
 SETTLED_S = 2.0
 LOOK_S = 0.5
-TICK_S = 0.0005
+TICK_S = 0.001
 TOLERANCE = 0.06
 # What the law adds where rates differed for a while, and takes back slowly
 ROOM = 0.35
@@ -174,8 +174,8 @@ class Base:
             less.
             """
             segment = server.mss + (TIMESTAMP_OPTION if server.timestamps else 0)
-            tick_s = 0.0 if isinstance(self.governor, governors.Knob) else TICK_S
-            return hundredths / 100 * server.rate * (server.link.rtt_s - tick_s) + segment
+            less_s = 0.0 if isinstance(self.governor, governors.Knob) else TICK_S / 2
+            return hundredths / 100 * server.rate * (server.link.rtt_s - less_s) + segment
 
         def assert_law(self, server: Server, hundredths: float, more: float = TOLERANCE) -> None:
             """It is rounded up to the unit of the window's scale."""

@@ -178,32 +178,14 @@ static void shorter_us(int flows, s32 *least, s32 *most)
 	*most = end_us - begun_us - rtt_us;
 }
 
-/* What the phone's own ACK is taken to wait, which comes 20 ms after so many segments */
-static u32 waits_us(int flows, int segments)
+/* The connection ends on a client, and its full segment is known, which is below the default of
+ * RFC 9293, 3.7.1.
+ */
+static void make_client(int flows)
 {
-	next_connection();
-	segment(true, SYN, 1, 0);
-	segment(false, SYN | ACK, 777, 0);
-	segment(true, ACK, 2, 0);
-	while (segments--)
-		segment(false, ACK, 778, PAYLOAD);
-	usleep(20000);
-	segment(true, ACK, 22, 0);
-	return known(flows).lan_us;
-}
-
-/* How far a client is taken to be, whose ACK comes 20 ms after so many segments */
-static u32 way_us(int flows, int segments)
-{
-	u64 digest;
+	u64 digest = digest_of_port();
 	struct drwa_flow f;
 
-	next_connection();
-	digest = digest_of_port();
-	segment(true, SYN, 1, 0);
-	segment(false, SYN | ACK, 777, 0);
-	segment(true, ACK, 2, 0);
-	/* By these a full segment is known, which is below the default of RFC 9293, 3.7.1. */
 	for (int n = 0; n < 2; n++) {
 		segment(false, ACK, 778, SHORT);
 		segment(true, ACK, 3, 0);
@@ -211,8 +193,19 @@ static u32 way_us(int flows, int segments)
 	f = known(flows);
 	f.forwarded = 1;
 	bpf_map_update_elem(flows, &digest, &f, BPF_ANY);
+}
+
+/* What an ACK is taken to wait, or a client to be away, that comes 20 ms after so many segments */
+static u32 awaited_us(int flows, bool client, int segments)
+{
+	next_connection();
+	segment(true, SYN, 1, 0);
+	segment(false, SYN | ACK, 777, 0);
+	segment(true, ACK, 2, 0);
+	if (client)
+		make_client(flows);
 	while (segments--)
-		segment(false, ACK, 779, SHORT);
+		segment(false, ACK, 779, client ? SHORT : PAYLOAD);
 	usleep(20000);
 	segment(true, ACK, 23, 0);
 	return known(flows).lan_us;
@@ -247,8 +240,10 @@ int main(int argc, char **argv)
 			       handshake_us(flows, passive, times));
 	shorter_us(flows, &least_us, &most_us);
 	printf("shorter at least: %d\nshorter at most: %d\n", least_us, most_us);
-	printf("ACK of two: %u\nACK of five: %u\n", waits_us(flows, 2), waits_us(flows, 5));
-	printf("ACK of one: %u\nACK of one in two: %u\n", way_us(flows, 1), way_us(flows, 2));
+	printf("ACK of two: %u\nACK of five: %u\n", awaited_us(flows, false, 2),
+	       awaited_us(flows, false, 5));
+	printf("ACK of one: %u\nACK of one in two: %u\n", awaited_us(flows, true, 1),
+	       awaited_us(flows, true, 2));
 	printf("queue: %u\n", told_us(queues, 200, 175));
 	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
 	return 0;
