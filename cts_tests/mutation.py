@@ -180,6 +180,7 @@ SUITES = {
     "bpf-wire": _bpf(
         _pytest("cts_tests/kernel/tests", "-m", "lines", "-k", "6.12 and bpf and Ipv4")
     ),
+    "bpf-quic": _bpf(_pytest("kernel/lab/tests/test_quic.py")),
     "bpf-packets": Suite(_pytest("kernel/bpf/tests/test_tc.py"), build=_BUILD_BPF),
     "bpf-aqm": Suite(_pytest("kernel/bpf/tests/test_aqm.py")),
     "bpf-loader": Suite(_pytest("kernel/bpf/tests/test_tc_loader.py"), build=_BUILD_BPF),

@@ -104,6 +104,11 @@
 /* Shares of what comes are counted in windows of half a second: several RTTs */
 #define DRWA_SHARE_US		(DRWA_SECOND_US / 2)
 
+/* Who brings a 16th of what comes has no more of the queue, and the law sees the path. Half and
+ * twice as much do alike.
+ */
+#define DRWA_PART_SHIFT		4
+
 /* Ports of tunnels in UDP: IKE and IPsec (RFC 3948), OpenVPN, WireGuard */
 #define PORT_IKE		500
 #define PORT_IPSEC		4500
@@ -660,8 +665,9 @@ static void tell_delay(struct drwa_queue *queue, u32 now_us, u32 of, u32 delay_u
 	WRITE_ONCE(queue->delay_set_us, now_us);
 }
 
-/* The law's base follows a queue that stays, as UDP's does. So it is taken while there is
- * none, and only becomes less while there is.
+/* The law's base follows a queue that stays, as UDP's does. So it is taken while UDP brings
+ * nothing or little, and only becomes less while there is more: a longer path holds UDP to the
+ * least that drops can, and is known from there on.
  */
 static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 			     const struct segment *s)
@@ -853,10 +859,15 @@ static struct drwa_udp *find_udp(struct __sk_buff *skb, const struct segment *s,
 
 static void count_share(struct drwa_udp *u, struct drwa_queue *queue, u32 now_us, u32 bytes)
 {
+	u64 came;
+
 	u->share_bytes += beyond_headers(bytes);
 	if (now_us - u->share_us < DRWA_SHARE_US)
 		return;
-	if (u->share_bytes > ((u32)queue->came - u->share_came) / 2)
+	came = queue->came - u->share_came;
+	if (u->share_bytes > came >> DRWA_PART_SHIFT)
+		WRITE_ONCE(queue->udp_us, now_us);
+	if (u->share_bytes > came / 2)
 		WRITE_ONCE(queue->most_us, now_us);
 	u->share_us = now_us;
 	u->share_bytes = 0;
@@ -886,9 +897,9 @@ static bool came_udp(struct __sk_buff *skb, struct segment *s, const struct drwa
 	hear(queue, now_us);
 	if (!aqm_is_bulk(u, now_us, bytes))
 		return false;
-	WRITE_ONCE(queue->udp_us, now_us);
 	if (u->state == DRWA_UDP_SEEN) {
 		u->state = DRWA_UDP_JUDGED;
+		WRITE_ONCE(queue->udp_us, now_us);
 		count(&counts->udp_flows, 1);
 	}
 	delay_us = standing_us(queue, now_us);

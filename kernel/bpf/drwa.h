@@ -84,7 +84,7 @@ struct drwa_echo {
  * @echo_sent:	@sent at the last one
  * @silent_us:	longest time without data within @delay_us of now
  * @silent_end_us: when that ended
- * @udp_us:	when a flow of UDP came that is judged
+ * @udp_us:	when a flow of UDP that is judged began, or had a part of all that came
  * @most_us:	when one of them had brought more than half of all
  */
 struct drwa_queue {
@@ -312,6 +312,7 @@ enum drwa_udp_state {
 /**
  * struct drwa_udp - a flow of UDP that comes (drwa_aqm.h), by drwa_digest()
  * @key:	whose it is; another one of that digest is left alone
+ * @share_came:	struct drwa_queue's @came when its share of the queue began to be counted
  * @level:	bytes above 250 kb/s
  * @level_us:	when that was counted
  * @above_us:	when the delay will have been above the target for an interval, 0: it is not
@@ -325,9 +326,8 @@ enum drwa_udp_state {
  * @bytes:	that came since
  * @drops:	since
  * @last_q_us:	@least_q_us of the trial before
- * @share_us:	when its share of the queue began to be counted
+ * @share_us:	when that was
  * @share_bytes: that it brought since, beyond headers
- * @share_came:	struct drwa_queue's @came then
  * @window_us:	when the window began (drwa_aqm.h)
  * @window_bytes: that came since
  * @window_drops: since
@@ -343,6 +343,7 @@ enum drwa_udp_state {
  */
 struct drwa_udp {
 	struct drwa_key	key;
+	__u64	share_came;
 	__u32	level;
 	__u32	level_us;
 	__u32	above_us;
@@ -358,7 +359,6 @@ struct drwa_udp {
 	__u32	last_q_us;
 	__u32	share_us;
 	__u32	share_bytes;
-	__u32	share_came;
 	__u32	window_us;
 	__u32	window_bytes;
 	__u32	window_drops;
