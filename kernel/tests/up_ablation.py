@@ -107,6 +107,18 @@ MECHANISMS: dict[str, Edits] = {
     "what left before leaves still": (
         ("if (silent_us > usual_us && up_asked(u, true, now_us))", "if (silent_us > usual_us)"),
     ),
+    "a radio may take long to begin": (
+        (
+            "		wnd <<= 1 + min_t(u32, (late_us - UP_OPEN_US) >> UP_TRICKLE_SHIFT, 7);\n",
+            "		wnd = U32_MAX / 2;\n",
+        ),
+    ),
+    "a flow's own path": (
+        (
+            "left_us = f->least_us < U32_MAX ? up_longer(f->least_us, noise_us) : late_us;",
+            "left_us = late_us;",
+        ),
+    ),
     "a packet now and then in a silence": (
         (
             "return wnd + UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);",
@@ -125,7 +137,7 @@ MECHANISMS: dict[str, Edits] = {
         ("	f->aside = f->strayed_us >= 2 * UP_OPEN_US;\n", "	f->aside = 0;\n"),
     ),
     "no queue is longer than the RTT": (
-        ("} else if (x - f->base_us > rtt + 2 * UP_TICK_US) {", "} else if (0) {"),
+        (" || stray_us > rtt + 2 * UP_TICK_US) {", " || before_us(x, f->base_us)) {"),
     ),
     "the least that it waited": (
         ("late = min(max(x - f->base_us, *least_us), late);", "late = min(x - f->base_us, late);"),

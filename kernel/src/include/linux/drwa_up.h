@@ -57,6 +57,7 @@ struct drwa_up_mark {
  * @rtt_min_us:	least time from a mark to its answer
  * @strayed_us:	how much @base_us was set anew by
  * @seen_us:	when it last met no queue
+ * @least_us:	least lateness in this round of DRWA_UP_DRAIN, U32_MAX: none
  * @head:	oldest mark
  * @tail:	newest mark
  * @waiting:	its marks
@@ -76,6 +77,7 @@ struct drwa_up_flow {
 	u32	rtt_min_us;
 	u32	strayed_us;
 	u32	seen_us;
+	u32	least_us;
 	u16	head;
 	u16	tail;
 	u16	waiting;

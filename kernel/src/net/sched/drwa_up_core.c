@@ -60,7 +60,8 @@
  * After OPEN nobody knows his path, so DRAIN hands over nothing until all that was has left.
  *
  * OPEN leaves all to the modem, as if there were no gate: where nobody answers,
- * or nobody in a way that is understood, nothing is known. While flows are asked
+ * or nobody in a way that is understood, nothing is known. TCP's first answer is waited for for
+ * 2^21 us; after half of that, the window doubles each 2^18 us. While flows are asked
  * that have answered before, it is the radio that is silent, and more would only
  * wait. After 2^18 us one more packet passes, for marks get lost, and after twice, four
  * times that; one each 2^21 us in any case, so that somebody is asked. Where nobody is
@@ -385,7 +386,7 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		   const struct drwa_up_mark *m, const u32 *clock_us, u32 now_us,
 		   u32 *least_us)
 {
-	u32 rtt = now_us - m->us, known = 0, late, back_us, there_us, x;
+	u32 rtt = now_us - m->us, known = 0, late, back_us, there_us, stray_us, x;
 
 	if (u->answered && now_us - u->answered_us < UP_OPEN_US)
 		known = u->delay_us;
@@ -412,19 +413,15 @@ static u32 up_late(struct drwa_up *u, struct drwa_up_flow *f,
 		return late;
 	}
 	x = *clock_us - m->us;
-	if (!f->clock) {
-		f->clock = 1;
-		f->base_us = x - *least_us;
-	}
 	/* A clock that falls behind by two seconds, or leaps ahead so far, is none that ticks once
 	 * a millisecond, unless a queue of so long went. No queue is longer than the RTT.
 	 */
-	if (before_us(x, f->base_us)) {
-		f->strayed_us += min(f->base_us - x, UP_OPEN_US);
-		f->base_us = x;
-	} else if (x - f->base_us > rtt + 2 * UP_TICK_US) {
-		f->strayed_us += min(x - f->base_us, UP_OPEN_US);
-		f->base_us = x - late;
+	stray_us = x - f->base_us;
+	if (!f->clock || stray_us > rtt + 2 * UP_TICK_US) {
+		if (f->clock)
+			f->strayed_us += min(min(stray_us, -stray_us), UP_OPEN_US);
+		f->clock = 1;
+		f->base_us = x - *least_us;
 	}
 	f->aside = f->strayed_us >= 2 * UP_OPEN_US;
 	f->bounded = x - f->base_us + up_noise(u) < there_us;
@@ -551,9 +548,7 @@ static void up_rates(struct drwa_up *u, bool full)
 			/* A packet more or less is no change. */
 			change -= min_t(u32, change, (UP_SEGMENT << UP_RATE_SHIFT) /
 						     u->age_us);
-			/* The first one would be all of the rate. */
-			if (u->last)
-				u->dev += (s32)(change - u->dev) >> UP_DEV_SHIFT;
+			u->dev += (s32)(change - u->dev) >> UP_DEV_SHIFT;
 			u->dev = min(u->dev, 2 * rate);
 			u->mean += (s32)(rate - u->mean) >> (u->last ? UP_DEV_SHIFT : 0);
 			u->last = rate;
@@ -573,10 +568,20 @@ static void up_rates(struct drwa_up *u, bool full)
 
 static void up_drain_round(struct drwa_up *u, u32 queue_us)
 {
+	struct drwa_up_flow *f;
+
+	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++)
+		f->least_us = U32_MAX;
 	u->drain_q_us = queue_us;
 	u->drain_late_us = U32_MAX;
 	u->drain_released = u->released;
 	u->drain_emptied = 0;
+}
+
+/* How much longer the path became: one packet may be ahead, and one wait for a grant. */
+static u32 up_longer(u32 late_us, u32 noise_us)
+{
+	return late_us > 2 * noise_us ? late_us : 0;
 }
 
 /* The marks of a whole age are answered that were released when no queue should be
@@ -584,7 +589,7 @@ static void up_drain_round(struct drwa_up *u, u32 queue_us)
  */
 static void up_drained(struct drwa_up *u, u32 now_us)
 {
-	u32 noise_us = up_noise(u), late_us = u->drain_late_us, longer_us;
+	u32 noise_us = up_noise(u), late_us = u->drain_late_us, left_us;
 	u32 changed_us = max(late_us, u->drain_q_us) - min(late_us, u->drain_q_us);
 	struct drwa_up_flow *f;
 
@@ -598,13 +603,15 @@ static void up_drained(struct drwa_up *u, u32 now_us)
 		up_drain_round(u, late_us);
 		return;
 	}
-	longer_us = late_us > 2 * noise_us ? late_us : 0;
+	late_us = up_longer(late_us, noise_us);
+	u->jumps += late_us > 0;
+	/* A flow that began in a queue may know too short a path, and no other one does. */
 	for (f = u->flow; f < u->flow + DRWA_UP_FLOWS; f++) {
+		left_us = f->least_us < U32_MAX ? up_longer(f->least_us, noise_us) : late_us;
 		f->seen_us = now_us;
-		f->base_us += longer_us;
-		f->rtt_min_us += longer_us;
+		f->base_us += left_us;
+		f->rtt_min_us += left_us;
 	}
-	u->jumps += longer_us > 0;
 	u->phase = DRWA_UP_HOLD;
 	u->drained_us = now_us;
 }
@@ -675,6 +682,7 @@ static void up_news(struct drwa_up *u, struct drwa_up_flow *f, const struct drwa
 	if (u->phase == DRWA_UP_DRAIN && u->drain_emptied &&
 	    !before_us(m->us, u->drain_from_us)) {
 		f->shared = 0;
+		f->least_us = min(f->least_us, late_us);
 		u->drain_late_us = min(u->drain_late_us, late_us);
 		if (!before_us(m->us, u->drain_from_us + min(u->age_us, 2 * f->rtt_min_us)))
 			up_drained(u, now_us);
@@ -749,7 +757,7 @@ static void up_news(struct drwa_up *u, struct drwa_up_flow *f, const struct drwa
 	if (up_drain_due(u, f, now_us)) {
 		u->phase = DRWA_UP_DRAIN;
 		u->drains++;
-		u->deep = f->shared;
+		u->deep = 0;
 		up_drain_round(u, late_us);
 	}
 }
@@ -822,13 +830,17 @@ static u32 up_wants(const struct drwa_up *u, u32 now_us)
 
 static u32 up_window(const struct drwa_up *u, u32 now_us)
 {
-	u32 wnd = up_wants(u, now_us), periods;
+	u32 wnd = up_wants(u, now_us), late_us, periods;
 
 	/* Of a silence the modem tells itself. */
 	if (!u->closed || u->told)
 		return wnd;
-	periods = (now_us - u->closed_us) >> UP_TRICKLE_SHIFT;
+	late_us = now_us - u->closed_us;
+	periods = late_us >> UP_TRICKLE_SHIFT;
 	wnd = max(wnd, u->closed_released - u->crossed);
+	/* TCP's first answer may wait for a 3G radio, which takes two seconds to begin. */
+	if (!u->answered && late_us > UP_OPEN_US)
+		wnd <<= 1 + min_t(u32, (late_us - UP_OPEN_US) >> UP_TRICKLE_SHIFT, 7);
 	return wnd + UP_SEGMENT * (fls(min_t(u32, periods, 7)) + periods / 8);
 }
 
@@ -940,7 +952,7 @@ static u32 up_open(struct drwa_up *u)
  */
 u32 drwa_up_room(struct drwa_up *u, u32 now_us)
 {
-	u32 out, wnd;
+	u32 out, wnd, closed_us;
 
 	if (u->told && u->closed && now_us - u->closed_us > UP_OPEN_US &&
 	    now_us - u->answered_us > UP_OPEN_US)
@@ -948,8 +960,9 @@ u32 drwa_up_room(struct drwa_up *u, u32 now_us)
 	out = u->released - u->crossed;
 	if (u->phase == DRWA_UP_OPEN)
 		return U32_MAX;
-	if (!u->told && u->closed && now_us - u->closed_us > UP_OPEN_US &&
-	    !up_asked(u, false, now_us))
+	closed_us = u->closed ? now_us - u->closed_us : 0;
+	if (!u->told && closed_us > UP_OPEN_US &&
+	    !up_asked(u, !u->answered && closed_us < 2 * UP_OPEN_US, now_us))
 		return up_open(u);
 	wnd = up_window(u, now_us);
 	if (out < wnd && !up_learns(u, now_us))

@@ -298,7 +298,9 @@ static void nobody_answers(struct kunit *test)
 	test_run(m, 900 * TEST_MS);
 	KUNIT_EXPECT_NE(test, m->law.phase, DRWA_UP_OPEN);
 	KUNIT_EXPECT_LE(test, m->sent, 16 * TEST_PACKET);
-	test_run(m, 200 * TEST_MS);
+	test_run(m, 700 * TEST_MS);
+	KUNIT_EXPECT_LE(test, m->sent, 128 * TEST_PACKET);
+	test_run(m, 600 * TEST_MS);
 	KUNIT_EXPECT_EQ(test, m->law.phase, DRWA_UP_OPEN);
 }
 
