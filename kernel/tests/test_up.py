@@ -629,8 +629,7 @@ def test_more_flows_than_places() -> None:
 def test_many_uploads(uploads: int, mbps: int, base_ms: int, p95_ms: int) -> None:
     """Most began in others' queue, and know too short a path until a DRAIN shows it to each."""
     flows = [OPAQUE_PROBES, *(Flow(start_us=100_000 * i % 3_000_000) for i in range(uploads))]
-    link = {"rate_bps": mbps * 1_000_000, "base_rtt_us": base_ms * 1000, "seconds": 40}
-    run = model.run(flows, **link)
+    run = model.run(flows, rate_bps=mbps * 1_000_000, base_rtt_us=base_ms * 1000, seconds=40)
     assert run.use > 0.95
     assert run.rtt_ms(0.95, SETTLED) < p95_ms
 

@@ -28,11 +28,12 @@ from drwalab import (
     uplink_targets,
 )
 from drwalab.cases import Case
-from drwalab.kernels import told_programs
+from drwalab.kernels import told_sources
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
 from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError, flavour_of
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
+from drwalab.uplink import GATE
 
 LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB / "results"
@@ -490,7 +491,7 @@ def forms_document(
         f"{_table(_REST, [_rest(p, cause) for p, cause in zip(rest, why, strict=True)])}\n"
         f"{''.join(told)}\n"
         f"Kernel: {'; '.join(kernels)}, where `{targets.LAW}` runs."
-        f"{told_programs(schemes.find(form).bpf)} "
+        f"{told_sources(schemes.find(form).bpf)} "
         f"Repeat it with `{_command(line, chosen, f' --form {form}')}`.\n"
     )
 
@@ -592,11 +593,15 @@ def document(
     made = [run["provenance"] for row in rows for run in row.runs]
     patched = any(each["patch_ids"] for each in made)
     stacks = ", ".join(sorted({stack for each in made for stack in each["stacks"]}))
-    programs = any(schemes.find(run["scheme"]).bpf for row in rows for run in row.runs)
+    played = [run for row in rows for run in row.runs]
+    told = told_sources(
+        any(schemes.find(run["scheme"]).bpf for run in played),
+        any(run["config"]["uplink_scheme"] == GATE for run in played),
+    )
     parts.append(
         f"Kernel: {'; '.join(kernels)}; "
         f"{'without the patches where the law does not run' if patched else 'no patches'}."
-        f"{told_programs(programs)} {f'Stacks: {stacks}. ' if stacks else ''}"
+        f"{told} {f'Stacks: {stacks}. ' if stacks else ''}"
         f"Repeat it with `{_command(line, chosen, table.option)}`; {runs} runs, this time in "
         f"{took_s / 60:.0f} min.\n"
     )

@@ -12,12 +12,13 @@ import typer
 
 from drwalab import burstlink, ltelink, output, schemes, spec, units, windows
 from drwalab import traces as link_traces
-from drwalab.kernels import told_programs
+from drwalab.kernels import told_sources
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
 from drwalab.sources import cache_dir
 from drwalab.spec import RunSpec, SpecError
+from drwalab.uplink import GATE
 
 TRACES_OPTION = typer.Option(
     "--traces",
@@ -79,13 +80,17 @@ def record(case: Case, found: Sequence[Result], took_s: float) -> str:
         f"{release}, patches {', '.join(i[:12] for i in ids)}" if ids else f"{release}, no patches"
         for release, *ids in kernels
     ]
+    told = told_sources(
+        any(schemes.find(result["scheme"]).bpf for result in found),
+        any(result["config"]["uplink_scheme"] == GATE for result in found),
+    )
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {case.name}\n{case.about}\n\n"
         f"{output.means_markdown(found) if case.means else ''}"
         f"{output.markdown_table(found, case.settled_s)}\n"
         f"Kernel: {'; '.join(lines)}."
-        f"{told_programs(any(schemes.find(result['scheme']).bpf for result in found))} "
+        f"{told} "
         f"Repeat it with `kernel/lab/lab case run {case.name}`; "
         f"this took {took_s:.1f} s.\n"
     )

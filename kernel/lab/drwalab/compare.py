@@ -9,6 +9,7 @@ from typing import Any
 
 from drwalab import units
 from drwalab.results import SCHEMA, Result, geometric_mean, of_idle
+from drwalab.uplink import GATE
 
 NUMBERS = ("goodput_mbps", "utilisation", "retransmits", "zero_windows")
 UPLOADS_OVER = {"quic": " over QUIC", "quic-duplex": " over QUIC that also downloads"}
@@ -185,7 +186,7 @@ def _subject(runs: list[Run], baseline: Run) -> Run | None:
     goodput; when none does, the one with the highest goodput.
     """
     others = [r for r in runs if r is not baseline]
-    gated = [r for r in others if r.result["config"].get("uplink_scheme") == "drwa"]
+    gated = [r for r in others if r.result["config"].get("uplink_scheme") == GATE]
     others = gated or others
     for family in ("drwa", "drwa-classic", None):
         members = [r for r in others if family is None or r.result["scheme"] == family]

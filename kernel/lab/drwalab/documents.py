@@ -287,13 +287,14 @@ def _lte_like() -> dict[str, str]:
 def of_today(name: str) -> str | None:
     """Whether a recorded result names today's patches, or None where these cannot be made.
 
-    Patches with nothing but tests do not count. It may name the BPF programs, too, or these alone,
-    and a model has neither.
+    Patches with nothing but tests do not count. It may name the BPF programs and the uplink's gate,
+    too, or these alone, and a model has none of them.
     """
     text = (RESULTS / name).read_text()
     recorded = re.findall(r"patches ((?:[0-9a-f]{12}(?:, )?)+)", text)
     programs = set(re.findall(r"programs ([0-9a-f]{12})\b", text))
-    if programs - {kernels.programs_id()}:
+    gates = set(re.findall(r"[Gg]ate ([0-9a-f]{12})\b", text))
+    if programs - {kernels.programs_id()} or gates - {kernels.gate_id()}:
         return "**no**"
     if not recorded:
         of_none = programs or re.search(r"a model,\s+not\s+the\s+kernel", text)

@@ -661,16 +661,26 @@ def agent() -> Path:
 
 def programs_id() -> str:
     """Of what the BPF programs are made of: results name them by it, as patches by patch_id()."""
-    digest = hashlib.sha256()
     sources = [BPF_DIR / name for name in PROGRAMS]
-    for path in [*sources, *(KERNEL_DIR / "src" / name for name in LAW)]:
+    return _id_of([*sources, *(KERNEL_DIR / "src" / name for name in LAW)])
+
+
+def gate_id() -> str:
+    """Likewise of the uplink's gate, which no patch has"""
+    return _id_of(KERNEL_DIR / "src" / name for name in GATE)
+
+
+def _id_of(sources: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in sources:
         digest.update(f"{path.name}\0{code_of(path.read_text())}\0".encode())
     return digest.hexdigest()[:12]
 
 
-def told_programs(used: bool) -> str:
-    """Which BPF programs a record is of, as a sentence behind others; nothing if none were used"""
-    return f" BPF programs {programs_id()}." if used else ""
+def told_sources(programs: bool, gate: bool = False) -> str:
+    """Which BPF programs and gate a record is of, as sentences behind others, if it used them"""
+    told = f" BPF programs {programs_id()}." if programs else ""
+    return told + (f" Gate {gate_id()}." if gate else "")
 
 
 def bpf() -> Path:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from drwalab import units
 
 # What may stand before the modem; doc/reference.md explains each.
-SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", "drwa")
+GATE = "drwa"
+SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", GATE)
 # Those that --uplink-target concerns.
-WITH_TARGET = ("qcut-d", "drwa")
+WITH_TARGET = ("qcut-d", GATE)
 
 # What an upload is sent over.
 UPLOAD_KINDS = ("tcp", "quic", "quic-duplex")

@@ -284,6 +284,14 @@ TARGETS = (
     Target("12", "u12-duplex", "upload of fq_codel's, steady", where(steady, of_fq_codel), 0.97),
     Target("12", "u12-duplex", "upload of fq_codel's, variable", where(varies, of_fq_codel), 0.9),
     Target("13", "u13-rrul", "upload of pfifo's", upload_of(PFIFO), 0.9),
+    Target("14", "u14-many", "upload of qcut-d's", upload_of(BOUND), UPLOAD_OF_BOUND),
+    Target(
+        "14",
+        "u14-many",
+        "p95 RTT beyond qcut-d's, ms",
+        p95_beyond_bound_ms,
+        at_most=P95_BEYOND_BOUND_MS,
+    ),
 )
 
 # Rows that no run of the lab can show.

@@ -161,13 +161,17 @@ def test_results_of_today(
         ("Some of programs {0}, the rest of programs {1}.", "**no**"),
         ("All of programs from before.", "**not named**"),
         ("patches 012345678901. BPF programs {1}.", "**no**"),
+        ("Gate {1}. BPF programs {0}.", "**no**"),
+        ("Gate {2}. BPF programs {0}.", "**yes**"),
     ],
 )
-def test_results_of_todays_programs(
+def test_results_of_todays_programs_and_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: str, answer: str
 ) -> None:
     monkeypatch.setattr(documents, "RESULTS", tmp_path)
-    (tmp_path / "x.md").write_text(recorded.format(kernels.programs_id(), "0" * 12))
+    (tmp_path / "x.md").write_text(
+        recorded.format(kernels.programs_id(), "0" * 12, kernels.gate_id())
+    )
     assert documents.of_today("x.md") == answer
 
 
