@@ -680,8 +680,10 @@ static void tell_flows_delay(struct drwa_flow *f, struct drwa_queue *queue,
 		f->owd_us = f->d.base_us;
 	if ((s32)(owd_us - f->owd_us) < 0)
 		f->owd_us = owd_us;
-	/* More than that is no clock, which the law sees when its second round ends. */
-	if (owd_us - f->owd_us <= f->d.rtt_us)
+	/* More than that is no clock, which the law sees when its second round ends. This round's
+	 * RTT, for a queue that grows may be longer than all of the last one's.
+	 */
+	if (owd_us - f->owd_us <= f->d.least_us)
 		tell_delay(queue, s->now_us, s->key->local_port << 16 | s->key->remote_port,
 			   owd_us - f->owd_us);
 }

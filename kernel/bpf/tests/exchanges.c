@@ -22,6 +22,7 @@ enum { SYN = 2, ACK = 16, TCP = 6 };
 #define PAYLOAD	600
 #define SHORT	500
 #define RTT_MS	500
+#define ROUND_MS	(RTT_MS + 50)
 
 struct packet {
 	u8	bytes[PACKET_MAX];
@@ -129,13 +130,10 @@ static u32 handshake_us(int flows, bool passive, int times)
 	return known(flows).d.rtt_us;
 }
 
-/* What a first segment tells of UDP's queue that comes @waits_ms after a handshake of RTT_MS, by a
- * clock that counted @ticks meanwhile
- */
-static u32 told_us(int queues, u32 waits_ms, u32 ticks)
+/* A connection of RTT_MS, and nothing known of its queue */
+static void connect_after_rtt(int queues)
 {
 	static const struct drwa_queue none;
-	struct drwa_queue queue;
 	u32 place = 0;
 
 	next_connection();
@@ -143,10 +141,38 @@ static u32 told_us(int queues, u32 waits_ms, u32 ticks)
 	segment(true, SYN, 1, 0);
 	usleep(RTT_MS * 1000);
 	segment(false, SYN | ACK, 777, 0);
-	usleep(waits_ms * 1000);
-	segment(false, ACK, 777 + ticks, PAYLOAD);
+}
+
+static u32 delay_us(int queues)
+{
+	struct drwa_queue queue;
+	u32 place = 0;
+
 	bpf_map_lookup_elem(queues, &place, &queue);
 	return queue.delay_us;
+}
+
+/* What a first segment tells of UDP's queue that comes @waits_ms after a handshake of RTT_MS, by a
+ * clock that counted @ticks meanwhile
+ */
+static u32 told_us(int queues, u32 waits_ms, u32 ticks)
+{
+	connect_after_rtt(queues);
+	usleep(waits_ms * 1000);
+	segment(false, ACK, 777 + ticks, PAYLOAD);
+	return delay_us(queues);
+}
+
+/* Likewise a second one, after a round of ROUND_MS without a queue: it answers what was sent then */
+static u32 told_later_us(int queues, u32 waits_ms, u32 ticks)
+{
+	connect_after_rtt(queues);
+	usleep(ROUND_MS * 1000);
+	segment(false, ACK, 777 + ROUND_MS, PAYLOAD);
+	segment(true, ACK, 101, 0);
+	usleep(waits_ms * 1000);
+	segment_that_echoes(false, ACK, 777 + ROUND_MS + ticks, 101, PAYLOAD);
+	return delay_us(queues);
 }
 
 static u32 clock_us(void)
@@ -246,5 +272,6 @@ int main(int argc, char **argv)
 	       awaited_us(flows, true, 2));
 	printf("queue: %u\n", told_us(queues, 200, 175));
 	printf("ticks of 4 ms: %u\n", told_us(queues, 1200, 300));
+	printf("queue that grows: %u\n", told_later_us(queues, 1200, 500));
 	return 0;
 }
