@@ -70,7 +70,7 @@ release, or for a kernel before 4.19, 130 interrupted
 """
 INTERRUPTED = 130
 # Of a line, less the indent
-WIDTH = 190
+WIDTH = 185
 VERSION = "1.0"
 # What else a build needs, by host
 PAGES = {"A": TOP / "device/doc/rom-builder.md", "B": TOP / "device/doc/gms-oem.md"}
@@ -174,7 +174,7 @@ class Parser(argparse.ArgumentParser):
                 message = f"'{given}' is unknown: did you mean {' or '.join(near)}?"
         if self.as_json:
             print(json.dumps({"error": message, "exit": UsageError.code}, indent=2))
-        super().error(message)
+        super().error(_told(message))
 
 
 class ShowVersion(argparse.Action):

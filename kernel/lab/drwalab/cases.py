@@ -2,7 +2,7 @@
 """Named lists of runs: known defects and targets (cases.toml), and figures (literature.toml)."""
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -73,8 +73,9 @@ def _table() -> dict[str, Any]:
     return {k: v for path in CASES for k, v in tomllib.loads(path.read_text()).items()}
 
 
-def record(case: Case, found: Sequence[Result], took_s: float) -> str:
-    """A document with the case's table, what it ran on, and how to repeat it."""
+def made_of(found: Iterable[Result]) -> str:
+    """Kernels, patches, BPF programs and gate of these runs, in sentences that name them."""
+    found = list(found)
     kernels = sorted({(p["kernel_release"], *p["patch_ids"]) for p in map(_provenance, found)})
     lines = [
         f"{release}, patches {', '.join(i[:12] for i in ids)}" if ids else f"{release}, no patches"
@@ -84,13 +85,17 @@ def record(case: Case, found: Sequence[Result], took_s: float) -> str:
         any(schemes.find(result["scheme"]).bpf for result in found),
         any(result["config"]["uplink_scheme"] == GATE for result in found),
     )
+    return f"Kernel: {'; '.join(lines)}.{told}"
+
+
+def record(case: Case, found: Sequence[Result], took_s: float) -> str:
+    """A document with the case's table, what it ran on, and how to repeat it."""
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {case.name}\n{case.about}\n\n"
         f"{output.means_markdown(found) if case.means else ''}"
         f"{output.markdown_table(found, case.settled_s)}\n"
-        f"Kernel: {'; '.join(lines)}."
-        f"{told} "
+        f"{made_of(found)} "
         f"Repeat it with `kernel/lab/lab case run {case.name}`; "
         f"this took {took_s:.1f} s.\n"
     )

@@ -215,7 +215,7 @@ def cost(
 
 
 def _document(kernel: str, found: Streams, tables: list[str]) -> str:
-    segments = found["down", "nothing"].segments
+    segments, build = found["down", "nothing"].segments, kernels.find(kernel, "cost")
     return f"""\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
 # cost
@@ -245,5 +245,7 @@ Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
 
 {tables[4] if len(tables) > 4 else "No kernel of flavour bpf was built."}
 
+Kernel: {build.release}, patches {", ".join(each[:12] for each in build.patch_ids)}.\
+{kernels.told_sources(programs=True, gate=True)}
 Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
 """

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from math import exp, log, sqrt
 from pathlib import Path
 from typing import Any
@@ -289,8 +290,10 @@ def numbers(book: Book) -> dict[str, Any]:
     claims = [j for figure in book.figures for j in figure.judged if not j.claim.set]
     run = [j for j in claims if j.within is not None]
     law = law_pairs(book)
+    results = [r.result for r in book.runs]
     return {
         "schema": "drwa-evidence/1",
+        "made_of": cases.made_of(chain(results, *(f.results() for f in book.figures))),
         "runs": len({r.command for r in book.runs}),
         "law": {
             "links": len(law),

@@ -4,7 +4,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -359,6 +359,11 @@ class Repeated:
         spread = self.figure.source.spread
         return Judged(claim, measured, claim.within(measured.low, measured.high, spread))
 
+    def results(self) -> Iterator[Result]:
+        for players in self.runs.values():
+            for each in players.values():
+                yield from each
+
     @property
     def judged(self) -> list[Judged]:
         return [self.judge(claim) for claim in self.figure.claims]
@@ -368,6 +373,7 @@ class Repeated:
         names = [*self.figure.measures]
         return {
             "figure": self.figure.figure,
+            "made_of": cases.made_of(self.results()),
             "claims": [
                 {
                     "what": f"{j.claim.link}: {j.claim.what}",

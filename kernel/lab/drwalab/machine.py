@@ -335,8 +335,9 @@ def machine(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="smp and arm64, with lockdep; kcsan; debian, its own kernel, with the BPF "
-            "programs alone; cost, which tests nothing (see lab cost). Default: all but that.",
+            help="smp, arm64 and arm64-module, with lockdep; kcsan; debian, its own kernel, with "
+            "the BPF programs alone; cost, which tests nothing (see lab cost). Default: all but "
+            "that.",
         ),
     ] = None,
     kernel: Annotated[str, typer.Option(metavar="LINE", help="Kernel line.")] = "6.12",

@@ -193,7 +193,7 @@ def test_cells_have_their_commands(page: Path) -> None:
 
 
 def test_self_contained_and_small(page: Path) -> None:
-    assert page.stat().st_size < 4_000_000
+    assert page.stat().st_size < 3_000_000
     html = page.read_text().replace(report.packed_plotly(), "")
     assert "http:" not in html and "https:" not in html and "src=" not in html
 
