@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from drwalab import compare, errors, extras, report
+from drwalab import cases, compare, errors, extras, report
 from drwalab.compare import Comparison, ResultError
 from drwalab.results import Result
 from drwalab.style import SERIES_LIGHT, THEMES, Style, decade_ticks, goodput_range
@@ -67,7 +67,8 @@ def write_picture(results: Sequence[Result], path: Path) -> None:
         names = [run.name for run in comparisons[0].runs]
         lines = over_time.get_lines()[: len(names)]
         figure.legend(lines, names, loc="outside upper center", ncols=5, frameon=False)
-        metadata = {"Date": None} if path.suffix == ".svg" else None
+        of = {"Date": None, "Description": cases.made_of(results)}
+        metadata = of if path.suffix == ".svg" else None
         figure.savefig(path, dpi=160, metadata=metadata)
 
 

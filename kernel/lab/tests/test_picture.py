@@ -23,6 +23,7 @@ def test_same_results_same_bytes(tmp_path: Path, ending: str) -> None:
 def test_svg_is_small_and_dateless(tmp_path: Path) -> None:
     picture.write_picture(demo_runs(), tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text()
+    assert "<dc:description>Kernel: " in text
     ElementTree.fromstring(text)
     assert "dc:date" not in text
     assert len(text) < 200_000
