@@ -442,6 +442,16 @@ def test_a_driver_that_tells_needs_no_answers(mbps: int, base_ms: int) -> None:
     assert beyond_ms < 10
 
 
+@pytest.mark.parametrize("interval_ms", [16, 50])
+def test_names_that_are_none_beside_words(interval_ms: int) -> None:
+    """A game whose packets have the same bytes where STUN has a name, both ways."""
+    game = Flow(model.QUERY, model.SAME, start_us=0, interval_us=interval_ms * 1000)
+    options = {"rate_bps": 5_000_000, "base_rtt_us": 60_000, "seconds": MINUTE_S}
+    upload, beyond_ms = beside_bound([OPAQUE_PROBES, game, QUIC], **options)
+    assert upload > 0.99
+    assert beyond_ms < 10
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("base_ms", [50, 150])
 @pytest.mark.parametrize("down_bps", [0, 20_000_000])

@@ -50,6 +50,7 @@ enum server {
 	SERVER_LATE_CLOCK,	/* claims @claim_us more, but for 0.1 s in four */
 	SERVER_EARLY,		/* answers what has just left, without having it */
 	SERVER_LATE,		/* holds its answers back for 0.3 s, ditto */
+	SERVER_SAME,		/* a query's name is that of the one before */
 };
 
 /* Must match up_model.py. */
@@ -392,7 +393,9 @@ static void send(s64 recent_bytes)
 		if (m.f[i].kind != KIND_QUERY || !active(i) || m.now < flow->next_us)
 			continue;
 		flow->next_us = m.now + m.f[i].interval_us;
-		enqueue(i, QUERY_BYTES, ++flow->sent);
+		if (m.f[i].server != SERVER_SAME || !flow->sent)
+			flow->sent++;
+		enqueue(i, QUERY_BYTES, flow->sent);
 	}
 	do {
 		sent = 0;

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import Lab, Run, needs_kernels
-from drwalab import spec
+from drwalab import network, spec
 from test_clocks import stamps
 
 pytestmark = pytest.mark.guest
@@ -163,6 +163,18 @@ def test_a_modem_that_tells_late(run: Run) -> None:
     gate = run("stock", **link | {"uplink_scheme": "drwa"})
     assert gate["upload_goodput_mbps"] > 0.96 * bound["upload_goodput_mbps"]
     assert gate["rtt_ms"]["p95"] < bound["rtt_ms"]["p95"] + 15
+
+
+def test_a_modem_that_nobody_can_ask(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells when 4/5 of a grant are used, which a gate that holds never does: answers count."""
+    plain = network.setup_script
+    first = "put phone /proc/sys/net/ipv4/tcp_rmem"
+    queries = f"put phone /sys/module/lab_dfc/parameters/queries 0\n{first}"
+    monkeypatch.setattr(network, "setup_script", lambda spec: plain(spec).replace(first, queries))
+    link = LOADED | {"uplink_rate": "5mbit", "duration": "15s", "uplink_scheme": "drwa"}
+    result = run("stock", **link | {"modem_tells": "4ms"})
+    assert result["upload_goodput_mbps"] > 4.3
+    assert result["firmware"]["mean_bytes"] < 40_000
 
 
 def test_uploads_over_quic(run: Run) -> None:

@@ -285,12 +285,12 @@ void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		};
 	}
 	f->used_us = now_us;
-	if (kind != DRWA_UP_EXACT) {
-		/* The answer to a second copy may be to the first (Karn). */
-		if (!before_us(f->end, end))
-			return;
-		f->end = end;
-	}
+	/* The answer to a second copy may be to the first (Karn); what has the same bytes each time
+	 * has no name.
+	 */
+	if (kind == DRWA_UP_EXACT ? f->end == end : !before_us(f->end, end))
+		return;
+	f->end = end;
 	if (kind != DRWA_UP_EXACT || f->answered) {
 		u->asked[!f->answered] = u->released;
 		u->asked_us[!f->answered] = now_us;

@@ -13,15 +13,16 @@
  *
  * The driver asks for a new grant when 4/5 of one are used. A gate that is shut cannot
  * wait for that, and asks by itself, if rmnet_qmap_send() is there: DFC over QMAP, from
- * 5.4 on. It does so once the driver has had an answer: where DFC is over QMI, the function
- * is there as well, and would use a channel that is not. Who loads this module before
- * rmnet_core has no such queries.
+ * 5.10 on; before, what sends is static. It does so once the driver has had an answer: where
+ * DFC is over QMI, the function is there as well, and would use a channel that is not. Who
+ * loads this module before rmnet_core has no such queries.
  *
  * A module of its own, for lists of a GKI's symbols that lack the notifier for modules
  * with tracepoints take the gate without it.
  */
 #include <linux/compiler.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/skbuff.h>
 #include <linux/tracepoint.h>
 
@@ -74,7 +75,10 @@ static void drwa_up_query(u8 mux_id, u8 bearer_id)
 	query->command = UP_QMAP_QUERY;
 	query->version = 1;
 	query->bearer = bearer_id;
+	/* rmnet_ctl_send_client() compares its client before it takes that by itself. */
+	rcu_read_lock();
 	READ_ONCE(drwa_up_send)(skb, UP_QMAP_CHANNEL, false);
+	rcu_read_unlock();
 }
 
 /* Their types are the driver's: a kernel with CFI compares them. */

@@ -374,6 +374,16 @@ static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
 	q->late_us = clamp_t(u32, now_us - q->asked_us, 1, UP_SPAN_US);
 }
 
+static bool drwa_up_answers(const struct drwa_up_sched_data *q)
+{
+	int i;
+
+	for (i = 0; i < q->bearers; i++)
+		if (q->bearer[i].answers)
+			return true;
+	return false;
+}
+
 /* The lock is held. An interface's bearers count as one, for nothing tells which of them a
  * packet of its takes.
  */
@@ -398,7 +408,8 @@ static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 		}
 		total += each->grant;
 	}
-	if (counts)
+	/* Who is not asked tells too rarely: a gate that holds never uses 4/5 of a grant. */
+	if (counts && READ_ONCE(drwa_up_query) && drwa_up_answers(q))
 		drwa_up_told(q->law, total, q->late_us, now_us);
 	return counts;
 }
@@ -581,16 +592,6 @@ static int drwa_up_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 static void drwa_up_forget(struct drwa_up_sched_data *q, u32 now_us)
 {
 	drwa_up_reset(q->law, q->target_us, now_us);
-}
-
-static bool drwa_up_answers(const struct drwa_up_sched_data *q)
-{
-	int i;
-
-	for (i = 0; i < q->bearers; i++)
-		if (q->bearer[i].answers)
-			return true;
-	return false;
 }
 
 /* Whoever uploads is asked for, not only while the gate is shut: a window that nobody fills

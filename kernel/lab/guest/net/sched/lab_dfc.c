@@ -11,8 +11,11 @@
  * heard nothing for 50 ms (dfc_update_fc_map(), qmi_rmnet_watchdog_fn()). What the driver
  * hears it tells the tracepoints of lab_dfc_trace.h, the adjusted form of answers alone
  * (dfc_adjust_grant()); anybody may ask by rmnet_qmap_send().
+ *
+ * With the parameter queries=0 nobody asks, and the modem itself tells then, as over QMI.
  */
 #include <linux/export.h>
+#include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <net/pkt_sched.h>
 
@@ -59,6 +62,9 @@ struct lab_dfc {
 	unsigned int	head, tail;
 	struct lab_dfc_word word[LAB_DFC_WORDS];
 };
+
+static bool lab_dfc_queries = true;
+module_param_named(queries, lab_dfc_queries, bool, 0644);
 
 /* The lab has one phone. */
 static struct lab_dfc *lab_dfc_only;
@@ -174,7 +180,7 @@ void lab_dfc_sent(struct lab_modem *modem, u32 len)
 	dfc->in_flight += len;
 	dfc->received += len;
 	if (before > dfc->threshold && dfc->grant <= dfc->threshold)
-		lab_dfc_tell(dfc, LAB_DFC_ANSWER);
+		lab_dfc_tell(dfc, lab_dfc_queries ? LAB_DFC_ANSWER : ++dfc->seq);
 }
 
 /* The modem has sent one. */
@@ -203,7 +209,7 @@ int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
 
 	rcu_read_lock();
 	dfc = READ_ONCE(lab_dfc_only);
-	if (dfc && skb->len >= 20 && skb->data[1] == LAB_DFC_MUX &&
+	if (dfc && lab_dfc_queries && skb->len >= 20 && skb->data[1] == LAB_DFC_MUX &&
 	    skb->data[4] == LAB_DFC_QUERY && skb->data[14] == LAB_DFC_BEARER) {
 		root = qdisc_root_sleeping(dfc->sch);
 		spin_lock_bh(qdisc_lock(root));
