@@ -297,7 +297,7 @@ def of_today(name: str) -> str | None:
     if programs - {kernels.programs_id()} or gates - {kernels.gate_id()}:
         return "**no**"
     if not recorded:
-        of_none = programs or re.search(r"a model,\s+not\s+the\s+kernel", text)
+        of_none = programs or gates or re.search(r"a model,\s+not\s+the\s+kernel", text)
         return "**yes**" if of_none else "**not named**"
     version = re.search(r"Kernel: (\d+\.\d+)", text)
     assert version

@@ -163,6 +163,7 @@ def test_results_of_today(
         ("patches 012345678901. BPF programs {1}.", "**no**"),
         ("Gate {1}. BPF programs {0}.", "**no**"),
         ("Gate {2}. BPF programs {0}.", "**yes**"),
+        ("All of gate {2}.", "**yes**"),
     ],
 )
 def test_results_of_todays_programs_and_gate(

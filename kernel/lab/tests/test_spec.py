@@ -438,7 +438,7 @@ WRONG = [
         "--scheme stock --rate 1mbit --upload --upload-kind quic --upload-lie 5ms",
         "--upload-lie: concerns TCP",
     ),
-    ("--scheme stock --rate 1mbit --uploads 33", "--uploads: '33' is not a whole number from 1"),
+    ("--scheme stock --rate 1mbit --uploads 65", "--uploads: '65' is not a whole number from 1"),
     ("--scheme stock --rate 1mbit --probe-kind x", "--probe-kind: 'x' is unknown"),
     ("--scheme stock --rate 1mbit --mss 87", "--mss: 87 B is out of 88 to 8960 bytes"),
     ("--scheme stock --rate 1mbit --mss 9kB", "--mss: 9000 B is out of 88 to 8960 bytes"),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conftest import Lab, without_guests
-from drwalab import cases, lategates, targets, traces, uplink_targets, windows
+from drwalab import cases, kernels, lategates, targets, traces, uplink_targets, windows
 from drwalab.lategates import Outcome
 from drwalab.spec import RunSpec
 from drwalab.targets import Group, Target
@@ -170,7 +170,7 @@ def test_every_target_has_runs_of_its_players() -> None:
             assert any(not s.uploads for s in specs)
     assert all(s.uplink for name in known if name[0] == "u" for s in known[name].specs)
     rows = {t.row for t in TARGETS} | set(uplink_targets.ELSEWHERE)
-    assert rows == {str(n) for n in range(1, 14)}
+    assert rows == {str(n) for n in range(1, 15)}
     assert len({(t.row, t.what, t.bound) for t in TARGETS}) == len(TARGETS)
 
 
@@ -304,6 +304,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert "| 1 | upload of pfifo's | ≥ 0.97 | 0.920 |" in text
     assert "## u03-fetch" in text
     assert "| 7 | cost and memory:" in text
+    assert f" Gate {kernels.gate_id()}. Repeat it" in text
     assert "`kernel/lab/lab campaign --uplink`" in text
     assert "| qcut-d | 4.80 | 19.00 |" in text
     assert not (tmp_path / "campaign.md").exists()
@@ -311,7 +312,7 @@ def test_command(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert needs == {(True, "drwa"), (False, "base")}
     for words, message in (
         ("--row 7", "--row: 7 is cost and memory"),
-        ("--row 14", "--row: '14' is unknown: choose from 1, 2"),
+        ("--row 15", "--row: '15' is unknown: choose from 1, 2"),
         ("--form drwa-tc", "--form: not with --uplink"),
     ):
         done = lab(f"campaign --uplink --json {tmp_path}/c.json {words}")
