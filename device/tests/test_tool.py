@@ -1547,7 +1547,9 @@ def test_patches_for_a_release_alone_take_its_trees(
         with pytest.raises(SystemExit) as ended:
             main(f"{words} --host {host}".split())
         assert ended.value.code == 2
-        return capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert all(len(line) <= 200 for line in err.splitlines())
+        return " ".join(err.split())
 
     told = said("patches -o out --android 15")
     assert "say which tree: --aosp DIR, --kernel DIR" in told

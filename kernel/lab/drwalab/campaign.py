@@ -28,12 +28,11 @@ from drwalab import (
     uplink_targets,
 )
 from drwalab.cases import Case
-from drwalab.kernels import told_sources
+from drwalab.kernels import told_patches, told_sources
 from drwalab.results import Result, geometric_mean, of_idle
 from drwalab.sources import read_lines
 from drwalab.spec import DEFAULTS, NO_GRO, RunSpec, SpecError, flavour_of
 from drwalab.targets import ELSEWHERE, TARGETS, Group, Missing, Target, player
-from drwalab.uplink import GATE
 
 LAB = Path(__file__).resolve().parents[1]
 RESULTS = LAB / "results"
@@ -252,16 +251,12 @@ class Row:
     kernels: list[str]
 
 
-def _patched(release: str, patch_ids: Sequence[str]) -> str:
-    return f"{release}, patches {', '.join(each[:12] for each in patch_ids)}"
-
-
 def _row(case: Case, found: Sequence[Result], table: Table) -> Row:
     uplinks = [spec.up.trace for spec in case.specs if spec.up and spec.up.trace]
     groups = targets.groups(found, table.player, uplinks)
     kept = ("series", "drwa")
     made = [result["provenance"] for result in found]
-    kernels = {_patched(p["kernel_release"], p["patch_ids"]) for p in made if p["patch_ids"]}
+    kernels = {told_patches(p["kernel_release"], p["patch_ids"]) for p in made if p["patch_ids"]}
     # Of a form without the series, all of them are without patches.
     kernels = kernels or {p["kernel_release"] for p in made}
     return Row(
@@ -575,7 +570,6 @@ def document(
     ]
     required = [v for v in verdicts if not v.reach]
     met = sum(v.met for v in required)
-    runs = sum(len(row.runs) for row in rows)
     parts = [
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
         f"# {table.title}\n"
@@ -590,20 +584,16 @@ def document(
         parts.append(f"## {row.case.name}\n{row.case.about}\n\n{players}")
         parts += [f"Not run: {reason}.\n" for reason in row.case.skipped]
     kernels = sorted({kernel for row in rows for kernel in row.kernels})
-    made = [run["provenance"] for row in rows for run in row.runs]
+    played = [run for row in rows for run in row.runs]
+    made = [run["provenance"] for run in played]
     patched = any(each["patch_ids"] for each in made)
     stacks = ", ".join(sorted({stack for each in made for stack in each["stacks"]}))
-    played = [run for row in rows for run in row.runs]
-    told = told_sources(
-        any(schemes.find(run["scheme"]).bpf for run in played),
-        any(run["config"]["uplink_scheme"] == GATE for run in played),
-    )
     parts.append(
         f"Kernel: {'; '.join(kernels)}; "
         f"{'without the patches where the law does not run' if patched else 'no patches'}."
-        f"{told} {f'Stacks: {stacks}. ' if stacks else ''}"
-        f"Repeat it with `{_command(line, chosen, table.option)}`; {runs} runs, this time in "
-        f"{took_s / 60:.0f} min.\n"
+        f"{cases.used(played)} {f'Stacks: {stacks}. ' if stacks else ''}"
+        f"Repeat it with `{_command(line, chosen, table.option)}`; {len(played)} runs, this time "
+        f"in {took_s / 60:.0f} min.\n"
     )
     return "\n".join(parts)
 
@@ -756,7 +746,7 @@ def campaign(
                 kernel,
                 row or [],
                 known,
-                [_patched(k.release, k.patch_ids) for k in builds.values() if k.patch_ids],
+                [told_patches(k.release, k.patch_ids) for k in builds.values() if k.patch_ids],
             )
             if form
             else document(done, kernel, time.monotonic() - start, table, row or [])

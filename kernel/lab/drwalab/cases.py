@@ -12,7 +12,7 @@ import typer
 
 from drwalab import burstlink, ltelink, output, schemes, spec, units, windows
 from drwalab import traces as link_traces
-from drwalab.kernels import told_sources
+from drwalab.kernels import told_patches, told_sources
 from drwalab.ltelink import Radio
 from drwalab.radios import RADIOS
 from drwalab.results import Result
@@ -78,14 +78,17 @@ def made_of(found: Iterable[Result]) -> str:
     found = list(found)
     kernels = sorted({(p["kernel_release"], *p["patch_ids"]) for p in map(_provenance, found)})
     lines = [
-        f"{release}, patches {', '.join(i[:12] for i in ids)}" if ids else f"{release}, no patches"
-        for release, *ids in kernels
+        told_patches(release, ids) if ids else f"{release}, no patches" for release, *ids in kernels
     ]
-    told = told_sources(
+    return f"Kernel: {'; '.join(lines)}.{used(found)}"
+
+
+def used(found: Sequence[Result]) -> str:
+    """The programs and the gate of these runs, as told_sources() has them."""
+    return told_sources(
         any(schemes.find(result["scheme"]).bpf for result in found),
         any(result["config"]["uplink_scheme"] == GATE for result in found),
     )
-    return f"Kernel: {'; '.join(lines)}.{told}"
 
 
 def record(case: Case, found: Sequence[Result], took_s: float) -> str:

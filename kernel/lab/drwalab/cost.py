@@ -245,7 +245,7 @@ Instructions that the verifier followed, of {VERIFIER_LIMIT:,} that it would:
 
 {tables[4] if len(tables) > 4 else "No kernel of flavour bpf was built."}
 
-Kernel: {build.release}, patches {", ".join(each[:12] for each in build.patch_ids)}.\
+Kernel: {kernels.told_patches(build.release, build.patch_ids)}.\
 {kernels.told_sources(programs=True, gate=True)}
 Repeat it with `kernel/lab/lab cost --record kernel/lab/results`.
 """

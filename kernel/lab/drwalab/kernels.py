@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -675,6 +675,11 @@ def _id_of(sources: Iterable[Path]) -> str:
     for path in sources:
         digest.update(f"{path.name}\0{code_of(path.read_text())}\0".encode())
     return digest.hexdigest()[:12]
+
+
+def told_patches(release: str, patch_ids: Sequence[str]) -> str:
+    """A kernel as records name it, and lab documents looks for it"""
+    return f"{release}, patches {', '.join(each[:12] for each in patch_ids)}"
 
 
 def told_sources(programs: bool, gate: bool = False) -> str:

@@ -68,8 +68,7 @@ def write_picture(results: Sequence[Result], path: Path) -> None:
         lines = over_time.get_lines()[: len(names)]
         figure.legend(lines, names, loc="outside upper center", ncols=5, frameon=False)
         of = {"Date": None, "Description": cases.made_of(results)}
-        metadata = of if path.suffix == ".svg" else None
-        figure.savefig(path, dpi=160, metadata=metadata)
+        figure.savefig(path, dpi=160, metadata=of if path.suffix == ".svg" else None)
 
 
 def _windowed(t: Sequence[float], v: Sequence[float]) -> tuple[list[float], list[float]]:

@@ -18,7 +18,7 @@ from browser import Browser
 from conftest import Lab
 from drwalab import cases, evidence, evidence_page, literature, pool, report, results, spec
 from drwalab.evidence import Spread
-from drwalab.kernels import KernelMissing
+from drwalab.kernels import KernelMissing, gate_id
 from drwalab.spec import RunSpec
 from synthetic import run
 
@@ -190,6 +190,12 @@ def test_cells_have_their_commands(page: Path) -> None:
     used = {int(n) for group in re.findall(r'data-runs="([^"]+)"', html) for n in group.split(",")}
     assert used == set(range(len(commands)))
     assert all(command.startswith("lab run --kernel 6.12 --scheme ") for command in commands)
+
+
+def test_record_names_its_kernels(page: Path) -> None:
+    told = json.loads((page.parent / "report.json").read_text())["made_of"]
+    assert told.startswith("Kernel: ")
+    assert f"Gate {gate_id()}." in told
 
 
 def test_self_contained_and_small(page: Path) -> None:

@@ -168,9 +168,8 @@ def test_a_modem_that_tells_late(run: Run) -> None:
 def test_a_modem_that_nobody_can_ask(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """It tells when 4/5 of a grant are used, which a gate that holds never does: answers count."""
     plain = network.setup_script
-    first = "put phone /proc/sys/net/ipv4/tcp_rmem"
-    queries = f"put phone /sys/module/lab_dfc/parameters/queries 0\n{first}"
-    monkeypatch.setattr(network, "setup_script", lambda spec: plain(spec).replace(first, queries))
+    none = "put phone /sys/module/lab_dfc/parameters/queries 0\n"
+    monkeypatch.setattr(network, "setup_script", lambda spec: plain(spec) + none)
     link = LOADED | {"uplink_rate": "5mbit", "duration": "15s", "uplink_scheme": "drwa"}
     result = run("stock", **link | {"modem_tells": "4ms"})
     assert result["upload_goodput_mbps"] > 4.3
