@@ -444,10 +444,7 @@ bool DrwaUplink::kernelHasIt() {
 }
 
 Result<void> DrwaUplink::attach(const DrwaLink& link, const std::string& leaf, uint32_t targetUs) {
-    // What the driver tells is of all queues together: each of several gates would take all of it
-    // for its own.
-    const bool multi = link.txQueues > 1 && link.mux == 0;
-    const Qdisc root = {link.index, kRootHandle, TC_H_ROOT, multi ? kMulti : kGate,
+    const Qdisc root = {link.index, kRootHandle, TC_H_ROOT, link.txQueues > 1 ? kMulti : kGate,
                         targetUs,   link.mux};
     auto created = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, root);
     if (!created.ok()) {
@@ -468,8 +465,9 @@ Result<void> DrwaUplink::addBelow(const Qdisc& root, const std::string& leaf, ui
     if (root.kind == kGate) return addLeaf(root, leaf);
     if (txQueues > kMaxTxQueues) return Error(E2BIG) << txQueues << " queues";
     for (uint32_t queue = 1; queue <= txQueues; queue++) {
-        const Qdisc gate = {root.ifIndex, root.handle + queue * kMajor, root.handle | queue, kGate,
-                            targetUs};
+        const Qdisc gate = {
+                root.ifIndex, root.handle + queue * kMajor, root.handle | queue, kGate, targetUs,
+                root.mux};
         auto created = write(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, gate);
         if (!created.ok()) {
             return Error() << "Cannot add " << kGate << " of queue " << queue << ": "

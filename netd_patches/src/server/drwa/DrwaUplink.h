@@ -112,10 +112,9 @@ struct DrwaUplinkState {
 // several. A root that somebody has set stays as it is. When ours is taken away, the kernel puts
 // its default back.
 //
-// An rmnet of Qualcomm's has one drwa_up for all of its queues, with its mux_id, by which the gate
-// hears what the modem's driver tells, if that does (drwa_up_dfc.c): that is told of all queues
-// together. Packets keep the queue that the driver has chosen. A drwa_up that is too old to know
-// of such ids ignores it.
+// On an rmnet of Qualcomm's, each drwa_up has the link's mux_id, by which it hears what the modem's
+// driver tells of its queue's bearer, if that does (drwa_up_dfc.c). A drwa_up that is too old to
+// know of such ids ignores it.
 //
 // A default that is no FIFO, such as one that a vendor has chosen by
 // /proc/sys/net/core/default_qdisc, stays below drwa_up in place of fq_codel.

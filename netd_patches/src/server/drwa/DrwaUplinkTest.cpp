@@ -122,20 +122,22 @@ TEST_F(DrwaUplinkTest, QueuesBeyondTheHandlesHaveNone) {
     EXPECT_EQ(target("rmnet3"), 0);
 }
 
-TEST_F(DrwaUplinkTest, QualcommsHasOneForAllQueuesAndItsMux) {
+TEST_F(DrwaUplinkTest, QualcommsHaveItsMux) {
     mRoute.setMux("rmnet0", 1);
     mRoute.setMux("rmnet1", 254);
     for (const char* ifName : {"rmnet0", "rmnet1"}) EXPECT_EQ(errorOfSetting(ifName, 20), 0);
     EXPECT_EQ(mRoute.tree("rmnet0"),
               "drwa_up 6d000000 root 20000us mux 1, fq_codel 80010000 6d000001");
-    EXPECT_EQ(mRoute.tree("rmnet1"),
-              "drwa_up 6d000000 root 20000us mux 254, fq_codel 80020000 6d000001");
+    for (const char* queue : {"drwa_up 6d010000 6d000001 20000us mux 254, fq_codel",
+                              "drwa_up 6d030000 6d000003 20000us mux 254, fq_codel"}) {
+        EXPECT_THAT(mRoute.tree("rmnet1"), HasSubstr(queue));
+    }
     EXPECT_THAT(dump(), AllOf(Contains("    rmnet0 uplink=20ms root=drwa_up 6d00: below=fq_codel"
                                        " mux=1"),
                               Contains(HasSubstr("below=fq_codel mux=254"))));
     EXPECT_EQ(errorOfSetting("rmnet1", 40), 0);
     EXPECT_EQ(mRoute.forgotten, 0);
-    EXPECT_THAT(mRoute.tree("rmnet1"), HasSubstr("root 40000us mux 254"));
+    EXPECT_THAT(mRoute.tree("rmnet1"), HasSubstr("6d000002 40000us mux 254"));
     EXPECT_EQ(errorOfSetting("rmnet1", 0), 0);
     EXPECT_TRUE(mRoute.hasDefaultTree("rmnet1"));
 }
