@@ -172,6 +172,11 @@ SUITES = {
     "gate": Suite(
         _pytest("kernel/tests/test_up.py", "kernel/tests/test_kunit_suites.py", "-k", "not ipv4")
     ),
+    "gate-modem": Suite(_pytest("kernel/lab/tests/test_uplink.py", "-k", "bearer"), kernel=_KERNEL),
+    "gate-selftest": Suite(
+        _pytest("kernel/lab/tests/test_gate_selftest.py", "-k", "6.12 and drwa and several"),
+        kernel=_KERNEL,
+    ),
     "knob": Suite(
         _pytest("kernel/lab/tests/test_knob.py", "-k", "test_knob and 6.12"), kernel=_KERNEL
     ),

@@ -180,6 +180,13 @@ several_queues() {
 	done
 	upload_of "-n 4" 2 true 4
 	at_most "RTT, us," "$(value 2 rtt_p95_us)" $((full_us / 2))
+	# Answers are heard for both, whichever of them goes.
+	for queue in 1 2; do
+		must on $phone tc qdisc replace dev cell0 parent 1:$queue handle 2$queue: drwa_up
+		must on $phone tc qdisc replace dev cell0 parent 2$queue:1 fq_codel
+		upload_of "-n 4" 2 true 4
+		at_most "RTT, us, with new gates," "$(value 2 rtt_p95_us)" $((full_us / 2))
+	done
 	must detach
 }
 

@@ -100,7 +100,7 @@ RUN_GROUPS = {
     "arrival think neighbour accepted",
     "What goes up, and the modem": "upload uploads upload_kind upload_cc upload_lie uplink_rate "
     "uplink_trace uplink_buffer uplink_scheme uplink_target uplink_loss firmware grant "
-    "grant_report modem_tells modem_hides",
+    "grant_report modem_tells modem_hides modem_bearers",
     "Probes": "probe_interval probe_kind",
     "The phone's sockets": "rcvbuf window_clamp mss no_timestamps no_window_scaling fastopen mptcp",
     "A hotspot": "client client_rtt client_jitter client_nat",
@@ -408,6 +408,15 @@ def run(
             "--modem-hides",
         ),
     ] = None,
+    modem_bearers: Annotated[
+        str | None,
+        _option(
+            "Bearers of a modem that tells, 2: each has a transmit queue of rmnet0's below mq, one "
+            "for ACKs, and a queue of the modem's. Uploads take them in turn, all else the first.",
+            "COUNT",
+            "--modem-bearers",
+        ),
+    ] = None,
     uplink_loss: Annotated[
         str | None,
         _option("Random loss on the way up, behind the radio.", "PERCENT", "--uplink-loss"),
@@ -666,6 +675,7 @@ def run(
         "grant-report": grant_report,
         "modem-tells": modem_tells,
         "modem-hides": modem_hides,
+        "modem-bearers": modem_bearers,
         "uplink-loss": uplink_loss,
         "downlink-ack-thin": downlink_ack_thin,
         "uploads": uploads,

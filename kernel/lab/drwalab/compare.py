@@ -31,6 +31,7 @@ LINK_KEYS = (
     "grant_report_ms",
     "modem_tells_ms",
     "modem_hides_bytes",
+    "modem_bearers",
     "flows",
     "flow_gap_s",
     "duration_s",
@@ -437,6 +438,8 @@ def _modem_label(config: dict[str, Any]) -> str:
         label += f", told within {config['modem_tells_ms']:g} ms"
     if config.get("modem_hides_bytes"):
         label += f" but for {config['modem_hides_bytes'] / 1000:g} kB"
+    if config.get("modem_bearers"):
+        label += f", {config['modem_bearers']} bearers"
     return label
 
 

@@ -13,6 +13,10 @@ between the link and the phone, with an interface of the phone's for each of two
     router cell0 ====== air0 modem m0 ------ rmnet0 phone
                                    m1 ------ v4-rmnet0 or tun0
 
+or a modem of several bearers, with transmit queues for each:
+
+    router cell0 ====== rmnet_ipa0 rmnet0 phone
+
 or a client of the phone's hotspot:
 
     phone swlan0 ------ wl0 client
@@ -35,7 +39,7 @@ from drwalab.spec import (
     Link,
     RunSpec,
 )
-from drwalab.uplink import Uplink
+from drwalab.uplink import GATE, Uplink
 
 CONF = "/proc/sys/net/ipv4/conf"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
@@ -85,7 +89,14 @@ if [ $modem = 1 ]; then
 	join router cell0 02:00:00:00:02:01 modem air0 $to_phone
 	join modem m0 $to_router phone rmnet0 02:00:00:00:02:02
 else
-	join router cell0 02:00:00:00:02:01 phone rmnet0 02:00:00:00:02:02
+	join router cell0 02:00:00:00:02:01 phone $modem_end 02:00:00:00:02:02
+fi
+if [ $modem_end != rmnet0 ]; then
+	ip -n phone link add rmnet0 address 02:00:00:00:02:02 mtu $mtu gso_max_segs 1 \
+		type labrmnet
+	ip -n phone link set rmnet0 addrgenmode none
+	ip -n phone link set rmnet0 up
+	tc -n phone qdisc replace dev rmnet0 root handle 1: mq
 fi
 addresses server srv0 fd00:1::1 10.0.1.1
 addresses router net0 fd00:1::2 10.0.1.2
@@ -197,6 +208,7 @@ def setup_script(spec: RunSpec) -> str:
         f"no_ipv6={0 if spec.ipv6 else 1}",
         f"mtu={max(PACKET_BYTES, spec.sockets.mss_bytes + HEADER_BYTES)}",
         f"modem={int(spec.behind_modem)}",
+        f"modem_end={'rmnet_ipa0' if _bearers(spec) > 1 else 'rmnet0'}",
         f"to_phone=02:00:00:00:{'05:01' if spec.behind_modem else '02:02'}",
         f"to_router=02:00:00:00:{'06:01' if spec.behind_modem else '02:01'}",
         _HOSTS,
@@ -258,6 +270,10 @@ def setup_script(spec: RunSpec) -> str:
             load = quicstacks.LOADS[each.kind]
             lines += quicstacks.server(number, load, _server(spec))
     return "\n".join(lines) + "\n"
+
+
+def _bearers(spec: RunSpec) -> int:
+    return spec.uplink.bearers if spec.uplink else 1
 
 
 def client_scripts(spec: RunSpec) -> dict[str, str]:
@@ -447,6 +463,17 @@ def _modem(spec: RunSpec, uplink: Uplink) -> list[str]:
     lines = [f"modem {' '.join(map(str, numbers))}"]
     child = "tc -n phone qdisc replace dev rmnet0 parent"
     pfifo = f"pfifo limit {TX_QUEUE_PACKETS}"
+    if uplink.bearers > 1:
+        lines.append(f"bearers {uplink.bearers}")
+        gates = uplink.scheme == GATE
+        if gates:
+            lines.append(_gate(spec, uplink))
+        kind = pfifo if uplink.scheme == "pfifo" else "fq_codel"
+        commands = [
+            f"{child} {f'1{queue}:1' if gates else f'1:{queue}'} {kind}"
+            for queue in range(1, uplink.bearers + 1)
+        ]
+        return [*lines, f"phone_child {' && '.join(commands)}"]
     match uplink.scheme:
         case "pfifo":
             commands = [f"{child} 1:1 handle 2: {pfifo}"]

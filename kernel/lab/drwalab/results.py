@@ -197,6 +197,7 @@ def _config(spec: RunSpec) -> dict[str, Any]:
         "grant_report_ms": _or_none(modem.report_us, 1000) if modem else None,
         "modem_tells_ms": _or_none(modem.told_us, 1000) if modem else None,
         "modem_hides_bytes": modem.hidden_bytes if modem else None,
+        "modem_bearers": modem.bearers if modem and modem.bearers > 1 else None,
         "loss": spec.loss_ppm / 1e6,
         "reorder": spec.reorder_ppm / 1e6,
         "duplicate": spec.duplicate_ppm / 1e6,

@@ -12,7 +12,15 @@ from drwalab import quicstacks, schemes, traces, units
 from drwalab.schemes import Scheme
 from drwalab.sources import read_lines
 from drwalab.traces import Trace
-from drwalab.uplink import PROBE_KINDS, SCHEMES, UPLOAD_KINDS, WITH_TARGET, Uplink
+from drwalab.uplink import (
+    BELOW_MQ,
+    MAX_BEARERS,
+    PROBE_KINDS,
+    SCHEMES,
+    UPLOAD_KINDS,
+    WITH_TARGET,
+    Uplink,
+)
 
 CONGESTION_CONTROLS = (
     "cubic",
@@ -706,6 +714,7 @@ def _uplink(options: _Options, up: Link | None) -> Uplink | None:
         "grant-report",
         "modem-tells",
         "modem-hides",
+        "modem-bearers",
     )
     given = [name for name in names if options.given(name)]
     if not given:
@@ -733,8 +742,23 @@ def _uplink(options: _Options, up: Link | None) -> Uplink | None:
         if told_us is None:
             raise SpecError("--modem-hides: needs --modem-tells")
         hidden_bytes = options.positive("modem-hides", units.parse_bytes)
+    bearers = 1
+    if options.given("modem-bearers"):
+        bearers = _bearers(options, scheme, told_us)
     grant_us = options.parse("grant", units.parse_time_us)
-    return Uplink(scheme, target_us, size, grant_us, report_us, told_us, hidden_bytes)
+    return Uplink(scheme, target_us, size, grant_us, report_us, told_us, hidden_bytes, bearers)
+
+
+def _bearers(options: _Options, scheme: str, told_us: int | None) -> int:
+    bearers = options.whole("modem-bearers", 2, MAX_BEARERS)
+    if told_us is None:
+        raise SpecError("--modem-bearers: needs --modem-tells")
+    if scheme not in BELOW_MQ:
+        raise SpecError(f"--modem-bearers: takes {', '.join(BELOW_MQ)}, not {scheme}")
+    for name in ("ipv6", "gro", "second"):
+        if options.given(name):
+            raise SpecError(f"--modem-bearers: not with --{name}")
+    return bearers
 
 
 def _scheme(options: _Options, text: str) -> Scheme:

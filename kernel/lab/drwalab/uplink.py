@@ -8,6 +8,10 @@ from drwalab import units
 # What may stand before the modem; doc/reference.md explains each.
 GATE = "drwa"
 SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", GATE)
+# Those that --modem-bearers takes: the others read a modem of one queue.
+BELOW_MQ = ("pfifo", "fq_codel", GATE)
+# As many as guest/net/sched/lab_modem.h has.
+MAX_BEARERS = 2
 # Those that --uplink-target concerns.
 WITH_TARGET = ("qcut-d", GATE)
 
@@ -23,6 +27,7 @@ class Uplink:
 
     Without target_us a scheme has its own; without report_us grants depend on nothing. It answers
     its driver within told_us how much it still takes, but for hidden_bytes; without told_us never.
+    With several bearers, each has a queue of the interface's and one of the modem's own.
     """
 
     scheme: str
@@ -32,6 +37,7 @@ class Uplink:
     report_us: int | None
     told_us: int | None = None
     hidden_bytes: int = 0
+    bearers: int = 1
 
     @property
     def label(self) -> str:
@@ -52,4 +58,6 @@ class Uplink:
             words += ["--modem-tells", units.show_time(self.told_us)]
         if self.hidden_bytes:
             words += ["--modem-hides", units.show_bytes(self.hidden_bytes)]
+        if self.bearers > 1:
+            words += ["--modem-bearers", str(self.bearers)]
         return words

@@ -129,6 +129,9 @@ enum { LABGATE_RATE = 3 };	/* of net/sched/sch_labgate.c, bytes per second */
 /* The phone's qdisc, as lablink's only child; tc grafts another one into it. */
 enum { LINK_HANDLE = 1 << 16, LINK_CHILD = LINK_HANDLE | 1, GATE_HANDLE = 2 << 16 };
 
+/* That of the gates of mq's queues 1, 2, ... */
+enum { GATES_HANDLE = 0x10 << 16 };
+
 enum { CLOCK_FROM_SERVER = 1, CLOCK_TO_SERVER };
 
 enum kind {
@@ -245,7 +248,7 @@ struct link_spec {
 	int stats_fd, ifindex;
 };
 
-/* A qdisc that tc does not know, with u32 attributes. */
+/* A qdisc that tc does not know, with u32 attributes; below mq, if there are several bearers. */
 struct gate_spec {
 	char kind[16];
 	int attrs;
@@ -287,6 +290,7 @@ static struct {
 	struct event event[MAX_EVENTS];
 	struct link_spec down, up, second;
 	struct gate_spec gate;
+	int bearers;		/* uploads take them in turn */
 	uint64_t autorate_bps;	/* what its user takes the uplink for, 0: none */
 	bool opaque_probes;
 	struct neighbour neighbour[MAX_NEIGHBOURS];
@@ -530,6 +534,8 @@ static void connect_over(const char *device, struct conn *c, enum kind kind, int
 		bind_to_device(c->fd, device);
 	if (kind == UPLOAD_SENDER)
 		set_cc(c->fd, spec.phone_cc);
+	if (spec.bearers && c->transfer && c->transfer->upload)
+		set_option(c->fd, SOL_SOCKET, SO_MARK, (c->transfer - spec.upload) % spec.bearers);
 	if (kind == BULK_SENDER) {
 		set_cc(c->fd, spec.cc);
 		set_option(c->fd, SOL_SOCKET, SO_MAX_PACING_RATE, spec.pace_bytes);
@@ -1328,19 +1334,29 @@ static void create_link(const struct link_spec *l)
 }
 
 /* A gate without options has none, not even empty ones. */
-static void create_gate(void)
+static void create_gate(const struct link_spec *l, uint32_t parent, uint32_t handle)
 {
 	const struct gate_spec *g = &spec.gate;
 	struct request r;
 	int i;
 
-	begin_request(&r, &spec.up, g->kind, LINK_CHILD, GATE_HANDLE,
-		      NLM_F_CREATE | NLM_F_REPLACE);
+	begin_request(&r, l, g->kind, parent, handle, NLM_F_CREATE | NLM_F_REPLACE);
 	for (i = 0; i < g->attrs; i++)
 		put_u32(&r, g->attr[i].type, g->attr[i].value);
 	if (!g->attrs)
 		r.nlh.nlmsg_len = (char *)r.options - (char *)&r;
-	ask(&r, &spec.up, g->kind);
+	ask(&r, l, g->kind);
+}
+
+static void create_gates(void)
+{
+	static const struct link_spec above = { .ns = "phone", .dev = "rmnet0" };
+	int queue;
+
+	if (!spec.bearers)
+		create_gate(&spec.up, LINK_CHILD, GATE_HANDLE);
+	for (queue = 1; queue <= spec.bearers; queue++)
+		create_gate(&above, LINK_HANDLE | queue, GATES_HANDLE + (queue << 16));
 }
 
 struct queue_stats {
@@ -2250,6 +2266,9 @@ static void parse_spec(const char *path)
 		else if (!strcmp(line, "behind_modem")) {
 			spec.up.ns = "modem";
 			spec.up.dev = "air0";
+		} else if (!strcmp(line, "bearers")) {
+			spec.bearers = atoi(value);
+			spec.up.dev = "rmnet_ipa0";
 		} else if (!strcmp(line, "neighbour"))
 			parse_neighbour(value);
 		else if (!strcmp(line, "lie_ms"))
@@ -2436,7 +2455,7 @@ int main(void)
 	if (spec.second.set)
 		create_link(&spec.second);
 	if (spec.gate.kind[0])
-		create_gate();
+		create_gates();
 	if (spec.autorate_bps)
 		start_autorate();
 	if (spec.child[0])

@@ -195,6 +195,7 @@ def test_command_repeats_the_run(lab: Lab, asked: list[RunSpec], tmp_path: Path)
         {"uplink-scheme": "drwa", "uplink-target": "10ms", "firmware": "1.5MB", "grant": "20ms"},
         {"uplink-scheme": "qcut-d", "grant-report": "5ms", "uplink-loss": "1%"},
         {"uplink-scheme": "drwa", "modem-tells": "4ms", "modem-hides": "64kB"},
+        {"uplink-scheme": "drwa", "modem-tells": "4ms", "modem-bearers": "2"},
         {"grant": "0ms", "upload": True, "upload-tso": True},
         {"firmware": "300kB", "uploads": "3", "upload-kind": "quic", "probe-kind": "opaque"},
         {"upload": True, "upload-cc": "bbr", "upload-lie": "-50ms", "downlink-ack-thin": "8"},

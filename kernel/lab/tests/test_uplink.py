@@ -176,6 +176,42 @@ def test_a_modem_that_nobody_can_ask(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert result["firmware"]["mean_bytes"] < 40_000
 
 
+# Two uploads over a modem of two bearers, with queues of their own in phone and modem.
+BEARERS = LOADED | {"duration": "15s", "firmware": "600kB", "modem_bearers": "2", "uploads": "2"}
+
+
+def test_bearers_have_a_gate_each(run: Run) -> None:
+    """Told late, one that took the other's grants for its own would have seven tenths."""
+    link = BEARERS | {"rate": "50mbit", "uplink_rate": "10mbit", "probe_kind": "opaque"}
+    link |= {"modem_tells": "20ms"}
+    pfifo = run("stock", **link | {"uplink_scheme": "pfifo"})
+    gates = run("stock", **link | {"uplink_scheme": "drwa"})
+    assert pfifo["firmware"]["max_bytes"] > 1_000_000
+    assert gates["upload_goodput_mbps"] > 0.96 * pfifo["upload_goodput_mbps"]
+    assert gates["rtt_ms"]["p95"] < 100
+    assert gates["firmware"]["mean_bytes"] < 50_000
+    sent = np.array(gates["series"]["upload_goodput_mbps"])[:, -100:].mean(axis=1)
+    assert sent.min() > 0.9 * sent.max()
+
+
+def test_acks_of_a_bearer_are_in_its_grants(run: Run) -> None:
+    """They take another transmit queue, without a gate, and fill the same of the modem's."""
+    link = BEARERS | {"uplink_rate": "1mbit", "flows": 1, "modem_tells": "4ms"}
+    result = run("drwa", **link | {"uplink_scheme": "drwa", "duration": "20s"})
+    assert result["goodput_mbps"] > 17
+    assert result["up_ms"]["p95"] < 240
+
+
+def test_acks_pass_a_queue_that_is_stopped(run: Run) -> None:
+    """In front of a small modem, the phone's own queue is what an ACK would wait in."""
+    link = BEARERS | {"uploads": "1", "flows": 1, "window_clamp": "100kB", "firmware": "20kB"}
+    link |= {"modem_tells": "4ms", "uplink_scheme": "pfifo", "upload_kind": "quic"}
+    shared, own = run("stock", **link | {"modem_bearers": None}), run("stock", **link)
+    # A window in 120 ms
+    assert own["goodput_mbps"] > 5
+    assert shared["goodput_mbps"] < 0.3 * own["goodput_mbps"]
+
+
 def test_uploads_over_quic(run: Run) -> None:
     given = LOADED | {"upload_kind": "quic"}
     result = run("stock", **given)

@@ -7,6 +7,7 @@
  *
  *	dfc_flow_ind		grant of a bearer, unasked or answered
  *	dfc_adjust_grant	an answer's, less what is on its way to the modem
+ *	dfc_flow_check		a packet's bearer
  *
  * are tracepoints, which are found by name: of a kernel, or of a module that comes and
  * goes.
@@ -95,12 +96,20 @@ static void drwa_up_adjust_grant(void *data, u8 mux_id, u8 bearer_id, u32 grant,
 	drwa_up_grant(mux_id, bearer_id, a_grant, DRWA_UP_ADJUSTED);
 }
 
+static void drwa_up_flow_check(void *data, const char *name, u8 bearer_id, unsigned int len,
+			       u32 mark, u32 grant)
+{
+	drwa_up_sent(name, bearer_id, len);
+}
+
 static const struct {
 	const char	*name;
 	void		*probe;
+	bool		asked;	/* drivers that cannot be asked have it with other types */
 } drwa_up_probes[] = {
 	{ "dfc_flow_ind", drwa_up_flow_ind },
 	{ "dfc_adjust_grant", drwa_up_adjust_grant },
+	{ "dfc_flow_check", drwa_up_flow_check, true },
 };
 
 static void drwa_up_probe(struct tracepoint *tp, void *leave)
@@ -108,7 +117,8 @@ static void drwa_up_probe(struct tracepoint *tp, void *leave)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(drwa_up_probes); i++) {
-		if (strcmp(tp->name, drwa_up_probes[i].name))
+		if (strcmp(tp->name, drwa_up_probes[i].name) ||
+		    (drwa_up_probes[i].asked && !READ_ONCE(drwa_up_send)))
 			continue;
 		if (leave)
 			tracepoint_probe_unregister(tp, drwa_up_probes[i].probe, NULL);

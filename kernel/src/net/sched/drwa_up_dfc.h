@@ -18,6 +18,7 @@ enum drwa_up_word_kind {
 };
 
 void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, enum drwa_up_word_kind kind);
+void drwa_up_sent(const char *name, u8 bearer_id, u32 len);
 void drwa_up_set_query(void (*query)(u8 mux_id, u8 bearer_id));
 
 #endif /* _DRWA_UP_DFC_H */

@@ -16,7 +16,8 @@
  *
  * Where the modem's driver tells what waits there (drwa_up_dfc.c), answers are not needed.
  *
- * Under mq, each of its queues has a gate of its own, as each has a bearer.
+ * Under mq, each of its queues has a gate of its own, as each has a bearer, whose grants alone
+ * the gate is told of, once one of its packets has shown which.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -79,7 +80,7 @@ struct drwa_up_sched_data {
 	struct Qdisc		*qdisc;	/* child, with all that is not short */
 	struct sk_buff_head	shorts;
 	struct qdisc_watchdog	watchdog;
-	struct packet_type	answers;
+	struct packet_type	answers;	/* of the device's first gate */
 	struct Qdisc		*self;
 
 	/* By flow, the last packet that the child took, and the flow's hash: never followed,
@@ -107,6 +108,7 @@ struct drwa_up_sched_data {
 	u32			timed_us;
 	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
+	struct drwa_up_bearer	*mine;	/* under mq: the queue's, NULL: not known yet */
 };
 
 /* Gates that are told; rtnl changes it. */
@@ -319,26 +321,60 @@ static bool drwa_up_read(const struct sk_buff *skb, bool from_us,
 	return false;
 }
 
-static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
-		       struct packet_type *pt, struct net_device *orig_dev)
+/* @w: or NULL, for what answers nothing */
+static void drwa_up_hear(struct drwa_up_sched_data *q, u32 len, const struct drwa_up_word *w,
+			 u32 now_us)
 {
-	struct drwa_up_sched_data *q = container_of(pt, struct drwa_up_sched_data, answers);
-	struct drwa_up_word w;
-	bool read, news = false;
-	u32 now_us = drwa_up_now();
+	bool news = false;
 
-	read = drwa_up_read(skb, false, &w);
 	spin_lock(&q->lock);
-	drwa_up_heard(q->law, skb->len);
-	if (read && drwa_up_answer(q->law, w.key, w.end, w.clock ? &w.clock_us : NULL, now_us)) {
+	drwa_up_heard(q->law, len);
+	if (w && drwa_up_answer(q->law, w->key, w->end, w->clock ? &w->clock_us : NULL, now_us)) {
 		news = q->shut;
 		q->shut = false;
 	}
 	spin_unlock(&q->lock);
 	if (news)
 		__netif_schedule(qdisc_root(q->self));
+}
+
+/* One tap reads for all gates of a device: below mq there may be dozens. */
+static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
+		       struct packet_type *pt, struct net_device *orig_dev)
+{
+	struct drwa_up_sched_data *q;
+	struct drwa_up_word w;
+	u32 now_us = drwa_up_now();
+	bool read = drwa_up_read(skb, false, &w);
+
+	/* Packets are received within RCU's read section. A queue that has sent nothing waits
+	 * for no answer.
+	 */
+	list_for_each_entry_rcu(q, &drwa_up_listeners, listener)
+		if (qdisc_dev(q->self) == pt->dev && READ_ONCE(q->law->released))
+			drwa_up_hear(q, skb->len, read ? &w : NULL, now_us);
 	consume_skb(skb);
 	return 0;
+}
+
+/* rtnl is held. */
+static struct drwa_up_sched_data *drwa_up_any(const struct net_device *dev)
+{
+	struct drwa_up_sched_data *q;
+
+	list_for_each_entry(q, &drwa_up_listeners, listener)
+		if (qdisc_dev(q->self) == dev)
+			return q;
+	return NULL;
+}
+
+static void drwa_up_tap(struct drwa_up_sched_data *q)
+{
+	q->answers.type = htons(ETH_P_ALL);
+	q->answers.dev = qdisc_dev(q->self);
+	q->answers.ignore_outgoing = true;
+	q->answers.func = drwa_up_rcv;
+	dev_add_pack(&q->answers);
 }
 
 static struct drwa_up_bearer *drwa_up_find_bearer(struct drwa_up_sched_data *q, u8 id)
@@ -374,19 +410,37 @@ static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
 	q->late_us = clamp_t(u32, now_us - q->asked_us, 1, UP_SPAN_US);
 }
 
+/* One of several transmit queues, as mq's children have; mq marks them once they are grafted. */
+static bool drwa_up_is_queue(const struct drwa_up_sched_data *q)
+{
+	return q->self->flags & TCQ_F_ONETXQUEUE && netif_is_multiqueue(qdisc_dev(q->self));
+}
+
+/* The bearers of an interface's only gate count as one. */
+static bool drwa_up_takes(const struct drwa_up_sched_data *q, const struct drwa_up_bearer *b)
+{
+	return !drwa_up_is_queue(q) || b == READ_ONCE(q->mine);
+}
+
 static bool drwa_up_answers(const struct drwa_up_sched_data *q)
 {
 	int i;
 
 	for (i = 0; i < q->bearers; i++)
-		if (q->bearer[i].answers)
+		if (q->bearer[i].answers && drwa_up_takes(q, &q->bearer[i]))
 			return true;
 	return false;
 }
 
-/* The lock is held. An interface's bearers count as one, for nothing tells which of them a
- * packet of its takes.
+/* Grants tell enough if there are more whenever the gate wants: one that holds never uses the
+ * 4/5 of one that make the driver ask.
  */
+static bool drwa_up_can_ask(const struct drwa_up_sched_data *q)
+{
+	return READ_ONCE(drwa_up_query) && drwa_up_answers(q);
+}
+
+/* The lock is held. */
 static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 				enum drwa_up_word_kind kind, u32 now_us)
 {
@@ -397,19 +451,19 @@ static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 
 	if (b && kind == DRWA_UP_ADJUSTED)
 		b->answers = true;
-	if (b && kind != DRWA_UP_UNASKED)
+	if (b && kind != DRWA_UP_UNASKED && drwa_up_takes(q, b))
 		drwa_up_time_answer(q, now_us);
 	for (i = 0; i < q->bearers; i++) {
 		struct drwa_up_bearer *each = &q->bearer[i];
 
 		if ((each == b || id == UP_ALL_BEARERS) && drwa_up_counts(each, grant, kind)) {
 			each->grant = min_t(u32, grant, UP_GRANT_MAX);
-			counts = true;
+			counts |= drwa_up_takes(q, each);
 		}
-		total += each->grant;
+		if (drwa_up_takes(q, each))
+			total += each->grant;
 	}
-	/* Who is not asked tells too rarely: a gate that holds never uses 4/5 of a grant. */
-	if (counts && READ_ONCE(drwa_up_query) && drwa_up_answers(q))
+	if (counts && drwa_up_can_ask(q))
 		drwa_up_told(q->law, total, q->late_us, now_us);
 	return counts;
 }
@@ -443,6 +497,48 @@ void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, enum drwa_up_word_kind ki
 }
 EXPORT_SYMBOL_GPL(drwa_up_grant);
 
+/* The lock is held. */
+static void drwa_up_count_sent(struct drwa_up_sched_data *q, u8 bearer_id, u32 len, bool ours)
+{
+	bool known = q->mine && q->mine->id == bearer_id;
+
+	if (ours && !known) {
+		q->mine = drwa_up_find_bearer(q, bearer_id);
+		if (q->law->told)
+			drwa_up_reset(q->law, q->target_us, drwa_up_now());
+	}
+	/* Another queue's, as that of TCP's ACKs: the bearer's words are of both. */
+	if (!ours && known)
+		drwa_up_release(q->law, len);
+}
+
+/**
+ * drwa_up_sent() - the packet that this CPU sends takes a bearer
+ * @name:	the interface's
+ * @bearer_id:	its bearer
+ * @len:	bytes
+ *
+ * For ndo_start_xmit(), whose lock of the transmit queue tells whose packet that is.
+ */
+void drwa_up_sent(const char *name, u8 bearer_id, u32 len)
+{
+	struct drwa_up_sched_data *q;
+	int cpu = raw_smp_processor_id();
+	bool ours;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(q, &drwa_up_listeners, listener) {
+		if (!q->mux || !drwa_up_is_queue(q) || strcmp(name, qdisc_dev(q->self)->name))
+			continue;
+		ours = READ_ONCE(q->self->dev_queue->xmit_lock_owner) == cpu;
+		spin_lock_bh(&q->lock);
+		drwa_up_count_sent(q, bearer_id, len, ours);
+		spin_unlock_bh(&q->lock);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(drwa_up_sent);
+
 /* Out of the qdisc's locks; all bearers, for which of them is full is not known. */
 static void drwa_up_query_all(struct work_struct *work)
 {
@@ -451,7 +547,7 @@ static void drwa_up_query_all(struct work_struct *work)
 
 	mutex_lock(&drwa_up_query_lock);
 	for (i = 0; i < READ_ONCE(q->bearers) && drwa_up_query; i++)
-		if (READ_ONCE(q->bearer[i].answers))
+		if (READ_ONCE(q->bearer[i].answers) && drwa_up_takes(q, &q->bearer[i]))
 			drwa_up_query(q->mux, q->bearer[i].id);
 	mutex_unlock(&drwa_up_query_lock);
 }
@@ -609,7 +705,7 @@ static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 		period_us = UP_SPAN_US;
 	else if (learn)
 		period_us += 2 * q->late_us;
-	if (now_us - q->asked_us < period_us || !READ_ONCE(drwa_up_query) || !drwa_up_answers(q))
+	if (now_us - q->asked_us < period_us || !drwa_up_can_ask(q))
 		return;
 	q->timed = learn;
 	q->asked_us = now_us;
@@ -736,6 +832,7 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 	if (tb[TCA_DRWA_UP_MUX]) {
 		q->mux = nla_get_u32(tb[TCA_DRWA_UP_MUX]);
 		q->bearers = 0;
+		q->mine = NULL;
 		q->timed = false;
 		q->late_us = 0;
 	}
@@ -776,23 +873,24 @@ static int drwa_up_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	qdisc_hash_add(q->qdisc, true);
 
-	q->answers.type = htons(ETH_P_ALL);
-	q->answers.dev = qdisc_dev(sch);
-	q->answers.ignore_outgoing = true;
-	q->answers.func = drwa_up_rcv;
-	dev_add_pack(&q->answers);
+	if (!drwa_up_any(qdisc_dev(sch)))
+		drwa_up_tap(q);
 	list_add_rcu(&q->listener, &drwa_up_listeners);
 	return 0;
 }
 
 static void drwa_up_destroy(struct Qdisc *sch)
 {
-	struct drwa_up_sched_data *q = qdisc_priv(sch);
+	struct drwa_up_sched_data *q = qdisc_priv(sch), *other;
 
-	/* No answer is under way when it returns. */
-	if (q->answers.func) {
-		dev_remove_pack(&q->answers);
+	if (q->listener.next) {
 		list_del_rcu(&q->listener);
+		other = q->answers.func ? drwa_up_any(qdisc_dev(sch)) : NULL;
+		if (other)
+			drwa_up_tap(other);
+		if (q->answers.func)
+			dev_remove_pack(&q->answers);
+		/* No answer or word is under way when it returns. */
 		synchronize_net();
 		cancel_work_sync(&q->query);
 	}

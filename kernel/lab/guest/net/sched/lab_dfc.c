@@ -10,7 +10,10 @@
  * no further query: nobody else would ask, so the driver gives itself a grant when it has
  * heard nothing for 50 ms (dfc_update_fc_map(), qmi_rmnet_watchdog_fn()). What the driver
  * hears it tells the tracepoints of lab_dfc_trace.h, the adjusted form of answers alone
- * (dfc_adjust_grant()); anybody may ask by rmnet_qmap_send().
+ * (dfc_adjust_grant()); anybody may ask by rmnet_qmap_send(). All of that is of a bearer.
+ *
+ * The host's qdisc stands before the modem itself, and has one bearer; or before lab_rmnet.c,
+ * whose transmit queues are stopped and woken.
  *
  * With the parameter queries=0 nobody asks, and the modem itself tells then, as over QMI.
  */
@@ -26,7 +29,7 @@
 #include "lab_dfc_trace.h"
 
 #define LAB_DFC_MUX	1
-#define LAB_DFC_BEARER	5
+#define LAB_DFC_BEARER	5	/* and those that follow */
 #define LAB_DFC_FIRST	10240	/* bytes, DEFAULT_GRANT of older drivers */
 #define LAB_DFC_SCALE	5	/* qmi_rmnet_scale_factor */
 #define LAB_DFC_CALL	20480	/* bytes, DEFAULT_CALL_GRANT */
@@ -37,10 +40,22 @@
 
 struct lab_dfc_word {
 	u64	at_ns;		/* when the modem says it, or the driver hears it */
+	u32	bearer;
 	u32	grant;
 	u32	received;	/* bytes, since the word before */
 	u16	seq;
 	bool	said;
+};
+
+struct lab_dfc_bearer {
+	u32	grant;		/* the driver's, bytes */
+	u32	threshold;
+	u32	in_flight;	/* sent, and not told of */
+	bool	starved;	/* the driver has none, and the modem owes it */
+	u64	stalled_ns;	/* when the driver stops to wait; 0: it does not */
+
+	u32	received;	/* the modem's, since its last word */
+	u16	seq;
 };
 
 struct lab_dfc {
@@ -49,15 +64,7 @@ struct lab_dfc {
 	struct lab_modem *modem;
 	u64		late_ns;
 	u32		hidden;		/* bytes that no grant tells of */
-
-	u32		grant;		/* the driver's, bytes */
-	u32		threshold;
-	u32		in_flight;	/* sent, and not told of */
-	bool		starved;	/* the driver has none, and the modem owes it */
-	u64		stalled_ns;	/* when the driver stops to wait; 0: it does not */
-
-	u32		received;	/* the modem's, since its last word */
-	u16		seq;
+	struct lab_dfc_bearer bearer[LAB_BEARERS];
 
 	unsigned int	head, tail;
 	struct lab_dfc_word word[LAB_DFC_WORDS];
@@ -66,15 +73,19 @@ struct lab_dfc {
 static bool lab_dfc_queries = true;
 module_param_named(queries, lab_dfc_queries, bool, 0644);
 
-/* The lab has one phone. */
+/* The lab has one phone, and at most one interface above its modem's. */
 static struct lab_dfc *lab_dfc_only;
+static struct net_device *lab_dfc_device;
 
 /* The qdisc is run when the next word is due. */
 static void lab_dfc_wait(struct lab_dfc *dfc)
 {
-	u64 next_ns = dfc->stalled_ns ? dfc->stalled_ns : U64_MAX;
+	u64 next_ns = U64_MAX;
 	unsigned int i;
 
+	for (i = 0; i < LAB_BEARERS; i++)
+		if (dfc->bearer[i].stalled_ns)
+			next_ns = min(next_ns, dfc->bearer[i].stalled_ns);
 	for (i = dfc->head; i != dfc->tail; i++)
 		next_ns = min(next_ns, dfc->word[i % LAB_DFC_WORDS].at_ns);
 	if (next_ns != U64_MAX)
@@ -82,50 +93,76 @@ static void lab_dfc_wait(struct lab_dfc *dfc)
 }
 
 /* Said in half of the time that it takes, and heard in the other half */
-static void lab_dfc_tell(struct lab_dfc *dfc, u16 seq)
+static void lab_dfc_tell(struct lab_dfc *dfc, u32 bearer, u16 seq)
 {
 	u64 now = ktime_get_ns();
 
 	if (dfc->tail - dfc->head == LAB_DFC_WORDS)
 		return;
 	dfc->word[dfc->tail++ % LAB_DFC_WORDS] = (struct lab_dfc_word){
-		.at_ns = now + dfc->late_ns / 2, .seq = seq,
+		.at_ns = now + dfc->late_ns / 2, .bearer = bearer, .seq = seq,
 	};
 	lab_dfc_wait(dfc);
 }
 
 static void lab_dfc_say(struct lab_dfc *dfc, struct lab_dfc_word *word, u64 now)
 {
-	u32 bytes = dfc->modem->bytes;
+	struct lab_dfc_bearer *b = &dfc->bearer[word->bearer];
+	u32 bytes = dfc->modem->held[word->bearer];
 
 	bytes -= min(bytes, dfc->hidden);
 	word->said = true;
 	word->at_ns = now + dfc->late_ns - dfc->late_ns / 2;
 	word->grant = dfc->modem->limit - min(bytes, dfc->modem->limit);
-	word->received = dfc->received;
-	dfc->received = 0;
+	word->received = b->received;
+	b->received = 0;
 	if (!word->grant)
-		dfc->starved = true;
+		b->starved = true;
+}
+
+/* Whoever waits for a grant goes on. */
+static void lab_dfc_wake(const struct lab_dfc *dfc, u32 bearer)
+{
+	struct net_device *dev = READ_ONCE(lab_dfc_device);
+
+	if (dev && dfc->bearer[bearer].grant)
+		netif_tx_wake_queue(netdev_get_tx_queue(dev, bearer));
 }
 
 static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word, u64 now)
 {
+	struct lab_dfc_bearer *b = &dfc->bearer[word->bearer];
+	u8 id = LAB_DFC_BEARER + word->bearer;
 	bool answer = word->seq == LAB_DFC_ANSWER;
 
-	dfc->in_flight -= answer ? min(dfc->in_flight, word->received) : dfc->in_flight;
-	dfc->grant = word->grant - min(word->grant, dfc->in_flight);
-	if (answer && dfc->grant < word->grant / LAB_DFC_SCALE) {
-		dfc->threshold = dfc->grant;
-		if (!dfc->stalled_ns)
-			dfc->stalled_ns = now + LAB_DFC_STALL_NS;
+	b->in_flight -= answer ? min(b->in_flight, word->received) : b->in_flight;
+	b->grant = word->grant - min(word->grant, b->in_flight);
+	if (answer && b->grant < word->grant / LAB_DFC_SCALE) {
+		b->threshold = b->grant;
+		if (!b->stalled_ns)
+			b->stalled_ns = now + LAB_DFC_STALL_NS;
 	} else {
-		dfc->threshold = dfc->grant / LAB_DFC_SCALE;
-		dfc->stalled_ns = 0;
+		b->threshold = b->grant / LAB_DFC_SCALE;
+		b->stalled_ns = 0;
 	}
-	trace_dfc_flow_ind(1, 0, LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->seq, 0, 0);
+	trace_dfc_flow_ind(1, 0, LAB_DFC_MUX, id, word->grant, word->seq, 0, 0);
 	if (answer)
-		trace_dfc_adjust_grant(LAB_DFC_MUX, LAB_DFC_BEARER, word->grant, word->received,
-				       dfc->in_flight, dfc->grant);
+		trace_dfc_adjust_grant(LAB_DFC_MUX, id, word->grant, word->received,
+				       b->in_flight, b->grant);
+	lab_dfc_wake(dfc, word->bearer);
+}
+
+/* It has waited for too long. */
+static void lab_dfc_go_on(struct lab_dfc *dfc, u32 bearer)
+{
+	struct lab_dfc_bearer *b = &dfc->bearer[bearer];
+
+	b->stalled_ns = 0;
+	b->in_flight = 0;
+	if (!b->grant)
+		b->grant = LAB_DFC_CALL;
+	b->threshold = b->grant / LAB_DFC_SCALE;
+	lab_dfc_wake(dfc, bearer);
 }
 
 /**
@@ -152,46 +189,102 @@ void lab_dfc_run(struct lab_modem *modem, u64 now)
 			break;
 		lab_dfc_hear(dfc, word, now);
 	}
-	if (dfc->stalled_ns && dfc->stalled_ns <= now) {
-		dfc->stalled_ns = 0;
-		dfc->in_flight = 0;
-		if (!dfc->grant)
-			dfc->grant = LAB_DFC_CALL;
-		dfc->threshold = dfc->grant / LAB_DFC_SCALE;
-	}
+	for (i = 0; i < LAB_BEARERS; i++)
+		if (dfc->bearer[i].stalled_ns && dfc->bearer[i].stalled_ns <= now)
+			lab_dfc_go_on(dfc, i);
 	lab_dfc_wait(dfc);
 }
 
 bool lab_dfc_takes(const struct lab_modem *modem)
 {
-	return !modem->dfc || modem->dfc->grant;
+	return !modem->dfc || modem->dfc->bearer[0].grant;
+}
+
+/* Does an interface above stop by itself? */
+bool lab_dfc_drives(const struct lab_modem *modem)
+{
+	return modem->dfc && READ_ONCE(lab_dfc_device);
+}
+
+u32 lab_dfc_bearer(const struct lab_modem *modem, const struct sk_buff *skb)
+{
+	return lab_dfc_drives(modem) ? lab_rmnet_bearer(skb) : 0;
 }
 
 /* The driver hands a packet over. */
-void lab_dfc_sent(struct lab_modem *modem, u32 len)
+static void lab_dfc_sent(struct lab_dfc *dfc, u32 bearer, u32 len)
+{
+	struct lab_dfc_bearer *b = &dfc->bearer[bearer];
+	u32 before = b->grant;
+
+	b->grant -= min(b->grant, len);
+	b->in_flight += len;
+	if (before > b->threshold && b->grant <= b->threshold)
+		lab_dfc_tell(dfc, bearer, lab_dfc_queries ? LAB_DFC_ANSWER : ++b->seq);
+}
+
+/* The modem has got it. */
+void lab_dfc_put(struct lab_modem *modem, u32 bearer, u32 len)
 {
 	struct lab_dfc *dfc = modem->dfc;
-	u32 before;
 
 	if (!dfc)
 		return;
-	before = dfc->grant;
-	dfc->grant -= min(dfc->grant, len);
-	dfc->in_flight += len;
-	dfc->received += len;
-	if (before > dfc->threshold && dfc->grant <= dfc->threshold)
-		lab_dfc_tell(dfc, lab_dfc_queries ? LAB_DFC_ANSWER : ++dfc->seq);
+	dfc->bearer[bearer].received += len;
+	if (!lab_dfc_drives(modem))
+		lab_dfc_sent(dfc, bearer, len);
 }
 
 /* The modem has sent one. */
-void lab_dfc_left(struct lab_modem *modem)
+void lab_dfc_left(struct lab_modem *modem, u32 bearer)
 {
 	struct lab_dfc *dfc = modem->dfc;
+	struct lab_dfc_bearer *b;
 
-	if (!dfc || !dfc->starved || modem->bytes > modem->limit - modem->limit / 8)
+	if (!dfc)
 		return;
-	dfc->starved = false;
-	lab_dfc_tell(dfc, ++dfc->seq);
+	b = &dfc->bearer[bearer];
+	if (!b->starved || modem->held[bearer] > modem->limit - modem->limit / 8)
+		return;
+	b->starved = false;
+	lab_dfc_tell(dfc, bearer, ++b->seq);
+}
+
+/**
+ * lab_dfc_drive() - an interface above the modem's
+ * @dev:	its transmit queues are stopped and woken from now on; NULL: the modem's host is
+ */
+void lab_dfc_drive(struct net_device *dev)
+{
+	WRITE_ONCE(lab_dfc_device, dev);
+}
+
+/**
+ * lab_dfc_check() - that interface sends a packet, which its bearer's grant counts
+ * @dev:	it
+ * @bearer:	the packet's
+ * @len:	its length, bytes
+ *
+ * A bearer without a grant has its queue stopped, but ACKs go on.
+ */
+void lab_dfc_check(struct net_device *dev, u32 bearer, u32 len)
+{
+	struct lab_dfc *dfc;
+	struct Qdisc *root;
+
+	rcu_read_lock();
+	dfc = READ_ONCE(lab_dfc_only);
+	if (dfc) {
+		root = qdisc_root_sleeping(dfc->sch);
+		spin_lock_bh(qdisc_lock(root));
+		trace_dfc_flow_check(dev->name, LAB_DFC_BEARER + bearer, len, bearer,
+				     dfc->bearer[bearer].grant);
+		lab_dfc_sent(dfc, bearer, len);
+		if (!dfc->bearer[bearer].grant)
+			netif_tx_stop_queue(netdev_get_tx_queue(dev, bearer));
+		spin_unlock_bh(qdisc_lock(root));
+	}
+	rcu_read_unlock();
 }
 
 /**
@@ -206,14 +299,17 @@ int rmnet_qmap_send(struct sk_buff *skb, u8 ch, bool flush)
 {
 	struct lab_dfc *dfc;
 	struct Qdisc *root;
+	u32 bearer;
 
 	rcu_read_lock();
 	dfc = READ_ONCE(lab_dfc_only);
 	if (dfc && lab_dfc_queries && skb->len >= 20 && skb->data[1] == LAB_DFC_MUX &&
-	    skb->data[4] == LAB_DFC_QUERY && skb->data[14] == LAB_DFC_BEARER) {
+	    skb->data[4] == LAB_DFC_QUERY) {
+		bearer = skb->data[14] - LAB_DFC_BEARER;
 		root = qdisc_root_sleeping(dfc->sch);
 		spin_lock_bh(qdisc_lock(root));
-		lab_dfc_tell(dfc, LAB_DFC_ANSWER);
+		if (bearer < LAB_BEARERS)
+			lab_dfc_tell(dfc, bearer, LAB_DFC_ANSWER);
 		spin_unlock_bh(qdisc_lock(root));
 	}
 	rcu_read_unlock();
@@ -225,6 +321,7 @@ EXPORT_SYMBOL(rmnet_qmap_send);
 int lab_dfc_init(struct lab_modem *modem, struct Qdisc *sch, u64 late_ns, u32 hidden)
 {
 	struct lab_dfc *dfc = kzalloc(sizeof(*dfc), GFP_KERNEL);
+	int i;
 
 	if (!dfc)
 		return -ENOMEM;
@@ -232,8 +329,10 @@ int lab_dfc_init(struct lab_modem *modem, struct Qdisc *sch, u64 late_ns, u32 hi
 	dfc->modem = modem;
 	dfc->late_ns = late_ns;
 	dfc->hidden = hidden;
-	dfc->grant = LAB_DFC_FIRST;
-	dfc->threshold = dfc->grant / LAB_DFC_SCALE;
+	for (i = 0; i < LAB_BEARERS; i++) {
+		dfc->bearer[i].grant = LAB_DFC_FIRST;
+		dfc->bearer[i].threshold = LAB_DFC_FIRST / LAB_DFC_SCALE;
+	}
 	qdisc_watchdog_init(&dfc->watchdog, sch);
 	modem->dfc = dfc;
 	WRITE_ONCE(lab_dfc_only, dfc);

@@ -33,6 +33,30 @@ TRACE_EVENT(dfc_flow_ind,
 		  __entry->grant, __entry->seq_num)
 );
 
+TRACE_EVENT(dfc_flow_check,
+
+	TP_PROTO(const char *name, u8 bearer_id, unsigned int len, u32 mark, u32 grant),
+
+	TP_ARGS(name, bearer_id, len, mark, grant),
+
+	TP_STRUCT__entry(
+		__field(u8, bearer_id)
+		__field(unsigned int, len)
+		__field(u32, mark)
+		__field(u32, grant)
+	),
+
+	TP_fast_assign(
+		__entry->bearer_id = bearer_id;
+		__entry->len = len;
+		__entry->mark = mark;
+		__entry->grant = grant;
+	),
+
+	TP_printk("bearer_id=%u skb_len=%u mark=%u current_grant=%u", __entry->bearer_id,
+		  __entry->len, __entry->mark, __entry->grant)
+);
+
 TRACE_EVENT(dfc_adjust_grant,
 
 	TP_PROTO(u8 mux_id, u8 bearer_id, u32 grant, u32 rx_bytes, u32 inflight,

@@ -12,8 +12,11 @@ static u64 *lab_modem_granted(const struct sk_buff *skb)
 
 void lab_modem_init(struct lab_modem *modem, u32 limit, u64 grant_ns, u64 report_ns)
 {
+	int i;
+
 	memset(modem, 0, sizeof(*modem));
-	__skb_queue_head_init(&modem->fifo);
+	for (i = 0; i < LAB_BEARERS; i++)
+		__skb_queue_head_init(&modem->fifo[i]);
 	modem->limit = limit;
 	modem->grant_ns = grant_ns;
 	modem->report_ns = report_ns;
@@ -21,13 +24,20 @@ void lab_modem_init(struct lab_modem *modem, u32 limit, u64 grant_ns, u64 report
 
 void lab_modem_reset(struct lab_modem *modem)
 {
-	__skb_queue_purge(&modem->fifo);
+	int i;
+
+	for (i = 0; i < LAB_BEARERS; i++) {
+		__skb_queue_purge(&modem->fifo[i]);
+		modem->held[i] = 0;
+	}
 	modem->bytes = 0;
 	modem->stopped = false;
 }
 
 bool lab_modem_takes(struct lab_modem *modem)
 {
+	if (lab_dfc_drives(modem))
+		return true;
 	if (modem->bytes >= modem->limit)
 		modem->stopped = true;
 	else if (modem->bytes <= modem->limit - modem->limit / 8)
@@ -43,9 +53,10 @@ static void lab_modem_count(struct lab_modem *modem, u64 now)
 
 void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now)
 {
+	u32 bearer = lab_dfc_bearer(modem, skb);
 	u64 granted = 0;
 
-	if (skb_queue_empty(&modem->fifo)) {
+	if (!modem->bytes) {
 		modem->reported_ns = now;
 		granted = now + modem->grant_ns;
 	} else if (modem->report_ns) {
@@ -58,9 +69,25 @@ void lab_modem_put(struct lab_modem *modem, struct sk_buff *skb, u64 now)
 	*lab_modem_granted(skb) = granted;
 	lab_modem_count(modem, now);
 	modem->bytes += qdisc_pkt_len(skb);
+	modem->held[bearer] += qdisc_pkt_len(skb);
 	modem->max_bytes = max(modem->max_bytes, modem->bytes);
-	__skb_queue_tail(&modem->fifo, skb);
-	lab_dfc_sent(modem, qdisc_pkt_len(skb));
+	__skb_queue_tail(&modem->fifo[bearer], skb);
+	lab_dfc_put(modem, bearer, qdisc_pkt_len(skb));
+}
+
+/* The packet that crosses next. */
+struct sk_buff *lab_modem_peek(struct lab_modem *modem)
+{
+	if (!modem->bytes)
+		return NULL;
+	/* Its turn stays until it has crossed, whatever comes meanwhile. */
+	while (skb_queue_empty(&modem->fifo[modem->turn]) || modem->credit[modem->turn] <= 0) {
+		if (skb_queue_empty(&modem->fifo[modem->turn]))
+			modem->credit[modem->turn] = 0;
+		modem->turn = (modem->turn + 1) % LAB_BEARERS;
+		modem->credit[modem->turn] += LAB_QUANTUM;
+	}
+	return skb_peek(&modem->fifo[modem->turn]);
 }
 
 /* When this packet may cross at the earliest, ns. */
@@ -71,14 +98,17 @@ u64 lab_modem_granted_ns(const struct sk_buff *skb)
 
 struct sk_buff *lab_modem_get(struct lab_modem *modem, u64 now)
 {
-	struct sk_buff *skb = __skb_dequeue(&modem->fifo);
+	u32 bearer = modem->turn;
+	struct sk_buff *skb = __skb_dequeue(&modem->fifo[bearer]);
 
 	if (!skb)
 		return NULL;
+	modem->credit[bearer] -= qdisc_pkt_len(skb);
 	lab_modem_count(modem, now);
 	modem->bytes -= qdisc_pkt_len(skb);
+	modem->held[bearer] -= qdisc_pkt_len(skb);
 	modem->crossed += qdisc_pkt_len(skb);
-	lab_dfc_left(modem);
+	lab_dfc_left(modem, bearer);
 	return skb;
 }
 

@@ -732,7 +732,7 @@ static bool lablink_trace_ready(struct lablink_sched_data *q, u32 len, u64 now)
 static struct sk_buff *lablink_cross(struct Qdisc *sch, u64 now)
 {
 	struct lablink_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = q->modem.limit ? skb_peek(&q->modem.fifo) :
+	struct sk_buff *skb = q->modem.limit ? lab_modem_peek(&q->modem) :
 					       q->child.qdisc->ops->peek(q->child.qdisc);
 	u64 granted_ns;
 
