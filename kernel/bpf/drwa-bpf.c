@@ -1705,11 +1705,93 @@ static const struct {
 
 #define COMMANDS	(sizeof(commands) / sizeof(*commands))
 
+/* Is one word the other with at most @edits letters more, less or changed? */
+static bool is_near(const char *one, const char *other, int edits)
+{
+	for (; *one && *one == *other; one++)
+		other++;
+	if (!*one && !*other)
+		return true;
+	if (!edits)
+		return false;
+	return (*one && is_near(one + 1, other, edits - 1)) ||
+	       (*other && is_near(one, other + 1, edits - 1)) ||
+	       (*one && *other && is_near(one + 1, other + 1, edits - 1));
+}
+
+#define EDITS	2
+
+/* The names that a mistyped word is nearest to */
+struct guess {
+	const char *word;
+	const char *names[2];
+	int edits;
+};
+
+static void try_name(struct guess *guess, const char *name)
+{
+	int length = strlen(name), edits;
+
+	/* Half of a short name is any word. */
+	for (edits = 1; edits <= EDITS && edits <= length / 2; edits++)
+		if (is_near(guess->word, name, edits) ||
+		    (*guess->word && !strncmp(guess->word, name, strlen(guess->word))))
+			break;
+	if (edits > EDITS || edits > length / 2)
+		return;
+	if (!guess->edits || edits < guess->edits)
+		*guess = (struct guess) { guess->word, { name }, edits };
+	else if (edits == guess->edits && !guess->names[1])
+		guess->names[1] = name;
+}
+
+/* Ends with what was meant, if that can be told. */
+static void propose(const char *given, const struct guess *guess, const char *dashes)
+{
+	const char *second = guess->names[1];
+
+	if (guess->names[0])
+		die(WRONG, "'%s' is unknown: did you mean %s%s%s%s%s?", given, dashes,
+		    guess->names[0], second ? " or " : "", second ? dashes : "",
+		    second ? second : "");
+}
+
+static void propose_command(const char *verb)
+{
+	struct guess guess = { .word = verb };
+	size_t i;
+
+	for (i = 0; i < COMMANDS; i++)
+		try_name(&guess, commands[i].name);
+	propose(verb, &guess, "");
+}
+
+/* The colon leaves messages to us. */
+#define SHORT_OPTIONS	":i:l:q:a:c:e:p:o:jhV"
+
+__attribute__((noreturn))
+static void refuse_option(const char *given)
+{
+	char word[32];
+	struct guess guess = { .word = word };
+	const struct option *each;
+
+	/* In the middle of -jxh, the argument is not told. */
+	if (optopt && (optopt == ':' || !strchr(SHORT_OPTIONS, optopt)))
+		die(WRONG, "'-%c' is unknown; see --help", optopt);
+	/* --json=1, which takes no value, is near to itself. */
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(given + 2, "="), given + 2);
+	for (each = long_options; each->name; each++)
+		try_name(&guess, each->name);
+	propose(given, &guess, "--");
+	die(WRONG, "'%s' is unknown; see --help", given);
+}
+
 static void parse_options(int argc, char **argv, struct options *o)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "i:l:q:a:c:e:p:o:jhV", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, SHORT_OPTIONS, long_options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			o->interface = optarg;
@@ -1749,8 +1831,10 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'V':
 			puts("drwa-bpf " VERSION);
 			exit(DONE);
+		case ':':
+			die(WRONG, "'%s' lacks its value", argv[optind - 1]);
 		default:
-			exit(WRONG);
+			refuse_option(argv[optind - 1]);
 		}
 	}
 }
@@ -1763,17 +1847,20 @@ int main(int argc, char **argv)
 
 	libbpf_set_print(say);
 	parse_options(argc, argv, &o);
-	verb = optind < argc ? argv[optind] : "";
-	for (i = 0; i < COMMANDS; i++)
-		if (argc - optind == 1 && !strcmp(verb, commands[i].name))
-			break;
-	if (i == COMMANDS && optind == argc) {
+	if (optind == argc) {
 		fputs(usage, stderr);
 		return WRONG;
 	}
+	verb = argv[optind];
+	for (i = 0; i < COMMANDS; i++)
+		if (!strcmp(verb, commands[i].name))
+			break;
 	if (i == COMMANDS)
+		propose_command(verb);
+	if (i == COMMANDS || argc - optind > 1)
 		die(WRONG, "'%s' is no command, or follows one, which takes options alone, as "
-		    "attach --interface wwan0; see --help", argv[argc - 1]);
+		    "attach --interface wwan0; see --help",
+		    i == COMMANDS ? verb : argv[argc - 1]);
 	if (o.echo && (commands[i].run != watch || !o.aqm))
 		die(WRONG, "--probe concerns watch, with --aqm on or tunnels");
 	if (commands[i].needs_interface && !o.interface)

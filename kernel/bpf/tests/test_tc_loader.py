@@ -613,6 +613,27 @@ def test_names_the_word_that_it_does_not_know(built: Path, words: str, what: str
     assert "Usage" not in told
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("atach --interface wwan0", "'atach' is unknown: did you mean attach?"),
+        ("atach wwan0", "'atach' is unknown: did you mean attach?"),
+        ("st", "'st' is unknown: did you mean set or status?"),
+        ("status --jsno", "'--jsno' is unknown: did you mean --json?"),
+        ("attach --lamda=2 --interface wwan0", "'--lamda=2' is unknown: did you mean --lambda?"),
+        ("attach --pr 2", "'--pr' is unknown: did you mean --probe or --priority?"),
+        ("status --json=1", "'--json=1' is unknown: did you mean --json?"),
+        ("status --yaml", "'--yaml' is unknown; see --help"),
+        ("status --json -jxh", "'-x' is unknown; see --help"),
+        ("attach --interface", "'--interface' lacks its value"),
+        ("attach -i", "'-i' lacks its value"),
+    ],
+)
+def test_did_you_mean(built: Path, words: str, told: str) -> None:
+    done = run(built, f"bpf {words}")
+    assert (done.returncode, done.stderr) == (WRONG, f"drwa-bpf: {told}\n")
+
+
 def test_tells_of_itself(built: Path) -> None:
     script = "bpf --help | head -n 1; bpf -h | head -n 1; bpf --version; bpf -V"
     help_, same, version, same_version = said(built, script).splitlines()
