@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -22,7 +21,7 @@ from typing import Any, NoReturn, TextIO
 from drwatool import doctor
 from drwatool.compile import compile_objects
 from drwatool.errors import ConflictError, DrwaError, UsageError, explained
-from drwatool.git import Repository, inherited, locked, open_repository
+from drwatool.git import Repository, locked, open_repository
 from drwatool.series import (
     Change,
     Inspection,
@@ -50,6 +49,7 @@ from drwatool.trees import (
     releases,
     too_old,
 )
+from drwatool.version import this_version
 
 DESCRIPTION = """\
 Puts DRWA's patches into an AOSP tree and a kernel tree, and takes them out again: all of them or
@@ -71,7 +71,6 @@ release, or for a kernel before 4.19, 130 interrupted
 INTERRUPTED = 130
 # Of a line, less the indent
 WIDTH = 185
-VERSION = "1.0"
 # What else a build needs, by host
 PAGES = {"A": TOP / "device/doc/rom-builder.md", "B": TOP / "device/doc/gms-oem.md"}
 Opened = list[tuple[Project, Repository]]
@@ -183,26 +182,9 @@ class ShowVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         android, kernels = ", ".join(releases()["releases"]), ", ".join(lines())
         oldest = ".".join(map(str, OLDEST_KERNEL))
-        print(f"drwa {VERSION}{_commit()}")
+        print(f"drwa {this_version()}")
         print(f"Android {android}; Linux {oldest} and newer, tested on {kernels}")
         parser.exit()
-
-
-def _commit() -> str:
-    """This repository's own, if it is one."""
-    asked = ["rev-parse", "--show-toplevel", "--short=12", "HEAD"]
-    try:
-        done = subprocess.run(
-            ["git", "-C", TOP, *asked],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=inherited(),
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    top, commit = done.stdout.splitlines()
-    return f", {commit}" if Path(top) == TOP else ""
 
 
 def parser() -> Parser:

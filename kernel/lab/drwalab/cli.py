@@ -49,6 +49,7 @@ from drwalab.radios import RADIOS
 from drwalab.report import report
 from drwalab.spec import DEFAULTS, RunSpec, SpecError
 from drwalab.symbols import symbols
+from drwatool.version import this_version
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
 trace_app = typer.Typer(no_args_is_help=True, help="Look at link traces, import or make one.")
@@ -74,8 +75,21 @@ app.command()(picture)
 kernel_app.command()(symbols)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"lab {this_version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def lab() -> None:
+def lab(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Say which one this is."
+        ),
+    ] = False,
+) -> None:
     """The DRWA network lab: a server, a cellular link and a phone, in virtual time."""
 
 

@@ -3,6 +3,7 @@ import inspect
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import synthetic
 from conftest import Lab
 from drwalab import cases, cli, kernels, network, pool, schemes, spec
+from drwalab.sources import KERNEL_DIR
 from drwalab.spec import RunSpec, SpecError
 from drwalab.uplink import SCHEMES
+from drwatool.version import VERSION, this_version
 
 MINIMAL = {"rate": "10mbit"}
 
@@ -553,6 +556,17 @@ def test_help_is_in_groups_and_without_types(lab: Lab) -> None:
 def test_help_names_every_flavour(lab: Lab) -> None:
     told = " ".join(re.findall(r"[\w-]+", lab("kernel build --help").out))
     assert [name for name in kernels.FLAVOURS if f" {name} " not in f" {told} "] == []
+
+
+def test_version(lab: Lab) -> None:
+    """The other tools'"""
+    done = lab("--version")
+    assert (done.code, done.out, done.err) == (0, f"lab {this_version()}\n", "")
+    loader = (KERNEL_DIR / "bpf/drwa-bpf.c").read_text()
+    assert f'#define VERSION\t"{VERSION}"\n' in loader
+    drwa = KERNEL_DIR.parent / "device/drwa"
+    said = subprocess.run([drwa, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.startswith(f"drwa {this_version()}\n")
 
 
 @pytest.mark.parametrize(
