@@ -22,14 +22,17 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include <android-base/parseint.h>
+#include <android-base/strings.h>
 #include <json/json.h>
 
 namespace android {
 namespace net {
 
 using base::Error;
+using base::Join;
 using base::ParseInt;
 using base::Result;
 using std::chrono::milliseconds;
@@ -336,6 +339,39 @@ Result<void> showModem(const Options& options, const std::vector<std::string>& i
     return {};
 }
 
+// Whether one word is the other with at most so many letters more, less or changed.
+bool isNear(std::string_view one, std::string_view other, size_t edits) {
+    while (!one.empty() && !other.empty() && one[0] == other[0]) {
+        one.remove_prefix(1);
+        other.remove_prefix(1);
+    }
+    if (one.empty() || other.empty()) return one.size() + other.size() <= edits;
+    return edits > 0 &&
+           (isNear(one.substr(1), other, edits - 1) || isNear(one, other.substr(1), edits - 1) ||
+            isNear(one.substr(1), other.substr(1), edits - 1));
+}
+
+// What is wrong with a word that is none of these names, and which one or two may be meant.
+std::string unknown(const std::string& word, const std::vector<std::string>& names,
+                    const std::string& otherwise) {
+    const std::string quoted = "\"" + word + "\" is ";
+    const std::string given = word.substr(0, word.find('='));
+    for (size_t edits = 1; edits <= 2; edits++) {
+        std::vector<std::string> meant;
+        for (const std::string& name : names) {
+            const bool begins = !given.empty() && name.rfind(given, 0) == 0;
+            // Half of a short name is any word, and a name itself lacks something else.
+            if (given != name && edits <= name.size() / 2 &&
+                (begins || isNear(given, name, edits))) {
+                meant.push_back(name);
+            }
+        }
+        meant.resize(std::min<size_t>(meant.size(), 2));
+        if (!meant.empty()) return quoted + "unknown: did you mean " + Join(meant, " or ") + "?";
+    }
+    return quoted + otherwise;
+}
+
 // Returns the words that are no options.
 Result<std::vector<std::string>> parseOptions(int argc, char* const argv[], Options* options) {
     const option kOptions[] = {
@@ -363,14 +399,16 @@ Result<std::vector<std::string>> parseOptions(int argc, char* const argv[], Opti
                 options->json = true;
                 break;
             default:
-                return Error() << "\"" << argv[optind - 1] << "\" is no option, or lacks its value";
+                return Error() << unknown(argv[optind - 1], {"--help", "--interval", "--json"},
+                                          "no option, or lacks its value");
         }
     }
     return std::vector<std::string>(argv + optind, argv + argc);
 }
 
 int usage(const std::string& message, std::ostream& err) {
-    err << "drwactl: " << message << "; see drwactl --help\n";
+    // A question is the help.
+    err << "drwactl: " << message << (message.back() == '?' ? "\n" : "; see drwactl --help\n");
     return 2;
 }
 
@@ -407,7 +445,8 @@ int drwactl(int argc, char* const argv[], DrwaController& controller, DrwaUplink
     } else if (command == "modem") {
         done = showModem(options, words, uplink, modem, out);
     } else {
-        return usage("\"" + command + "\" is no command", err);
+        return usage(unknown(command, {"show", "set", "watch", "uplink", "modem"}, "no command"),
+                     err);
     }
     if (done.ok()) return 0;
     err << "drwactl: " << done.error().message() << "\n";

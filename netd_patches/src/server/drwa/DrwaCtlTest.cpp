@@ -228,9 +228,31 @@ TEST_F(DrwaCtlTest, WatchJson) {
     EXPECT_FALSE(std::getline(lines, line));
 }
 
+TEST_F(DrwaCtlTest, ProposesWhatWasMeant) {
+    const std::pair<std::vector<std::string>, std::string> meant[] = {
+            {{"shwo"}, "show"},
+            {{"sett", "rmnet0=125"}, "set"},
+            {{"wacth"}, "watch"},
+            {{"uplnk"}, "uplink"},
+            {{"moden"}, "modem"},
+            {{"s"}, "show or set"},
+            {{"--jsno", "show"}, "--json"},
+            {{"--intreval=9", "watch"}, "--interval"},
+            {{"--halp"}, "--help"},
+    };
+    for (const auto& [words, name] : meant) {
+        SCOPED_TRACE(words[0]);
+        EXPECT_EQ(run(words), 2);
+        EXPECT_EQ(mErr.str(),
+                  "drwactl: \"" + words[0] + "\" is unknown: did you mean " + name + "?\n");
+    }
+}
+
 TEST_F(DrwaCtlTest, WrongArguments) {
     expectUsage({}, "a command is missing");
     expectUsage({"list"}, "\"list\" is no command");
+    expectUsage({""}, "\"\" is no command");
+    expectUsage({"--json=1"}, "\"--json=1\" is no option, or lacks its value");
     expectUsage({"--yaml", "show"}, "\"--yaml\" is no option, or lacks its value");
     expectUsage({"watch", "--interval"}, "\"--interval\" is no option, or lacks its value");
     expectUsage({"watch", "--interval=9"}, "\"9\" is no interval in ms, from 10");
