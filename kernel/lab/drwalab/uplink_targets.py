@@ -157,6 +157,14 @@ def fetches(config: dict[str, Any]) -> bool:
     return bool(config["upload"] and config["objects"])
 
 
+def no_download(config: dict[str, Any]) -> bool:
+    return not config["flows"]
+
+
+def download(config: dict[str, Any]) -> bool:
+    return bool(config["upload"] and config["flows"])
+
+
 def no_marks(config: dict[str, Any]) -> bool:
     return bool(config["upload"] and config["probe_kind"] == "opaque")
 
@@ -291,6 +299,28 @@ TARGETS = (
         "p95 RTT beyond qcut-d's, ms",
         p95_beyond_bound_ms,
         at_most=P95_BEYOND_BOUND_MS,
+    ),
+    Target("15", "u15-bearers", "upload of pfifo's", where(no_download, upload_of(PFIFO)), 0.95),
+    Target(
+        "15",
+        "u15-bearers",
+        "p95 RTT of pfifo's",
+        where(no_download, p95_of_pfifo(0.1)),
+        at_most=0.1,
+    ),
+    Target(
+        "15",
+        "u15-bearers",
+        "download of that without an upload",
+        where(download, download_of_alone),
+        0.97,
+    ),
+    Target(
+        "15",
+        "u15-bearers",
+        "p95 RTT of that without an upload",
+        where(download, p95_of_alone),
+        at_most=P95_OF_ALONE,
     ),
 )
 
