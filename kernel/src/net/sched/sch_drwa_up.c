@@ -63,7 +63,8 @@
 /* A link that was silent for a minute is another one. */
 #define UP_IDLE_NS		(60ULL * NSEC_PER_SEC)
 
-#define UP_BEARERS		8
+/* DFC_MAX_BEARERS_V01 */
+#define UP_BEARERS		16
 #define UP_GRANT_MAX		(U32_MAX / 8 / UP_BEARERS)
 
 /* A word of all bearers (dfc_all_bearer_flow_ctl()) */
@@ -358,7 +359,7 @@ static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
 }
 
 /* rtnl is held. */
-static struct drwa_up_sched_data *drwa_up_any(const struct net_device *dev)
+static struct drwa_up_sched_data *drwa_up_gate_of(const struct net_device *dev)
 {
 	struct drwa_up_sched_data *q;
 
@@ -503,7 +504,7 @@ static void drwa_up_count_sent(struct drwa_up_sched_data *q, u8 bearer_id, u32 l
 	bool known = q->mine && q->mine->id == bearer_id;
 
 	if (ours && !known) {
-		q->mine = drwa_up_find_bearer(q, bearer_id);
+		WRITE_ONCE(q->mine, drwa_up_find_bearer(q, bearer_id));
 		if (q->law->told)
 			drwa_up_reset(q->law, q->target_us, drwa_up_now());
 	}
@@ -832,7 +833,7 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 	if (tb[TCA_DRWA_UP_MUX]) {
 		q->mux = nla_get_u32(tb[TCA_DRWA_UP_MUX]);
 		q->bearers = 0;
-		q->mine = NULL;
+		WRITE_ONCE(q->mine, NULL);
 		q->timed = false;
 		q->late_us = 0;
 	}
@@ -873,7 +874,7 @@ static int drwa_up_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	qdisc_hash_add(q->qdisc, true);
 
-	if (!drwa_up_any(qdisc_dev(sch)))
+	if (!drwa_up_gate_of(qdisc_dev(sch)))
 		drwa_up_tap(q);
 	list_add_rcu(&q->listener, &drwa_up_listeners);
 	return 0;
@@ -885,7 +886,7 @@ static void drwa_up_destroy(struct Qdisc *sch)
 
 	if (q->listener.next) {
 		list_del_rcu(&q->listener);
-		other = q->answers.func ? drwa_up_any(qdisc_dev(sch)) : NULL;
+		other = q->answers.func ? drwa_up_gate_of(qdisc_dev(sch)) : NULL;
 		if (other)
 			drwa_up_tap(other);
 		if (q->answers.func)
