@@ -99,6 +99,7 @@ static void step(struct story *s)
 			drwa_up_told(&up, take(s, 3), end, now_us);
 		else
 			drwa_up_heard(&up, take(s, 2));
+		drwa_up_release_other(&up, op);
 		break;
 	case 6:
 		now_us += 1u << ((op >> 3) & 27);

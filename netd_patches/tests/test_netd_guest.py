@@ -182,7 +182,8 @@ def test_counters(console: str) -> None:
 def test_modem(console: str) -> None:
     """The lab's own driver is built in, and so is what hears it; its links use no BQL."""
     assert (
-        "\ndfc_flow_ind=yes dfc_adjust_grant=yes rmnet_qmap_send=yes drwa_up_dfc=yes\n" in console
+        "\ndfc_flow_ind=yes dfc_adjust_grant=yes dfc_flow_check=yes rmnet_qmap_send=yes "
+        "drwa_up_dfc=yes\n" in console
     )
     # The far end is in another name space, whose numbers are others.
     for name in "dummy0", "rmnet0":

@@ -471,7 +471,7 @@ def _modem(spec: RunSpec, uplink: Uplink) -> list[str]:
         kind = pfifo if uplink.scheme == "pfifo" else "fq_codel"
         commands = [
             f"{child} {f'1{queue}:1' if gates else f'1:{queue}'} {kind}"
-            for queue in range(1, uplink.bearers + 1)
+            for queue in range(1, 2 * uplink.bearers + 1)
         ]
         return [*lines, f"phone_child {' && '.join(commands)}"]
     match uplink.scheme:

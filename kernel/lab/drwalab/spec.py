@@ -13,8 +13,8 @@ from drwalab.schemes import Scheme
 from drwalab.sources import read_lines
 from drwalab.traces import Trace
 from drwalab.uplink import (
+    BEARERS,
     BELOW_MQ,
-    MAX_BEARERS,
     PROBE_KINDS,
     SCHEMES,
     UPLOAD_KINDS,
@@ -750,7 +750,7 @@ def _uplink(options: _Options, up: Link | None) -> Uplink | None:
 
 
 def _bearers(options: _Options, scheme: str, told_us: int | None) -> int:
-    bearers = options.whole("modem-bearers", 2, MAX_BEARERS)
+    bearers = int(options.choice("modem-bearers", BEARERS))
     if told_us is None:
         raise SpecError("--modem-bearers: needs --modem-tells")
     if scheme not in BELOW_MQ:

@@ -10,8 +10,8 @@ GATE = "drwa"
 SCHEMES = ("pfifo", "rmnet", "fq_codel", "autorate", "qcut-b", "qcut-d", GATE)
 # Those that --modem-bearers takes: the others read a modem of one queue.
 BELOW_MQ = ("pfifo", "fq_codel", GATE)
-# As many as guest/net/sched/lab_modem.h has.
-MAX_BEARERS = 2
+# As guest/net/sched/lab_modem.h has.
+BEARERS = ("2",)
 # Those that --uplink-target concerns.
 WITH_TARGET = ("qcut-d", GATE)
 

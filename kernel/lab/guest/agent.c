@@ -1355,7 +1355,8 @@ static void create_gates(void)
 
 	if (!spec.bearers)
 		create_gate(&spec.up, LINK_CHILD, GATE_HANDLE);
-	for (queue = 1; queue <= spec.bearers; queue++)
+	/* Those for data, and as many for ACKs */
+	for (queue = 1; queue <= 2 * spec.bearers; queue++)
 		create_gate(&above, LINK_HANDLE | queue, GATES_HANDLE + (queue << 16));
 }
 

@@ -234,6 +234,7 @@ static_assert(sizeof(struct drwa_up) <= 32 << 10);
 
 void drwa_up_reset(struct drwa_up *u, u32 target_us, u32 now_us);
 void drwa_up_release(struct drwa_up *u, u32 bytes);
+void drwa_up_release_other(struct drwa_up *u, u32 bytes);
 void drwa_up_heard(struct drwa_up *u, u32 bytes);
 void drwa_up_mark(struct drwa_up *u, u32 key, enum drwa_up_kind kind, u32 end,
 		  u32 now_us);

@@ -218,6 +218,19 @@ void drwa_up_release(struct drwa_up *u, u32 bytes)
 }
 
 /**
+ * drwa_up_release_other() - another queue handed something to the same of the modem's
+ * @u:		queue
+ * @bytes:	how much
+ *
+ * Words are of both; answers are not, so that what is not told of would wait for ever.
+ */
+void drwa_up_release_other(struct drwa_up *u, u32 bytes)
+{
+	if (u->told)
+		u->released += bytes;
+}
+
+/**
  * drwa_up_heard() - something came from the network
  * @u:		queue
  * @bytes:	how much

@@ -495,6 +495,26 @@ static void driver_tells(struct kunit *test)
 	KUNIT_EXPECT_LE(test, test_most_ms(m), 30U);
 }
 
+/* ACKs that take another transmit queue, and fill the same of the modem's */
+static void another_queue(struct kunit *test)
+{
+	struct test_modem *m = test_modem(test);
+	u32 acks = 100 * TEST_PACKET;
+	u32 released;
+
+	m->probes = false;
+	test_run(m, 10 * TEST_SECOND_US);
+	drwa_up_release_other(&m->law, acks);
+	KUNIT_EXPECT_GE(test, test_use(m, 2 * TEST_SECOND_US), 95U);
+	KUNIT_EXPECT_EQ(test, m->law.opened, 0U);
+
+	m->told = true;
+	test_run(m, 10 * TEST_SECOND_US);
+	released = m->law.released;
+	drwa_up_release_other(&m->law, acks);
+	KUNIT_EXPECT_EQ(test, m->law.released - released, acks);
+}
+
 static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(full_and_short),
 	KUNIT_CASE(slower_link),
@@ -505,6 +525,7 @@ static struct kunit_case drwa_up_cases[] = {
 	KUNIT_CASE(queries_are_enough),
 	KUNIT_CASE(servers_lie),
 	KUNIT_CASE(driver_tells),
+	KUNIT_CASE(another_queue),
 	KUNIT_CASE(names),
 	KUNIT_CASE(asks_again),
 	KUNIT_CASE(many_flows),

@@ -67,21 +67,28 @@
 #define UP_BEARERS		16
 #define UP_GRANT_MAX		(U32_MAX / 8 / UP_BEARERS)
 
+/* Two bearers may have one: a lock is taken for nothing then. */
+#define UP_BIT(id)		BIT((id) % 32)
+
 /* A word of all bearers (dfc_all_bearer_flow_ctl()) */
 #define UP_ALL_BEARERS		0xff
 
-/* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form */
+/* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form;
+ * @ours: packets of this gate's take it, at @used_us for the last time
+ */
 struct drwa_up_bearer {
 	u32	grant;
+	u32	used_us;
 	u8	id;
 	bool	answers;
+	bool	ours;
 };
 
 struct drwa_up_sched_data {
 	struct Qdisc		*qdisc;	/* child, with all that is not short */
 	struct sk_buff_head	shorts;
 	struct qdisc_watchdog	watchdog;
-	struct packet_type	answers;	/* of the device's first gate */
+	struct packet_type	answers;	/* one gate's of a device */
 	struct Qdisc		*self;
 
 	/* By flow, the last packet that the child took, and the flow's hash: never followed,
@@ -109,7 +116,8 @@ struct drwa_up_sched_data {
 	u32			timed_us;
 	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
-	struct drwa_up_bearer	*mine;	/* under mq: the queue's, NULL: not known yet */
+	bool			queue;	/* of several, below mq: all bearers are ours otherwise */
+	u32			owned;	/* bits of those that are ours, by UP_BIT() */
 };
 
 /* Gates that are told; rtnl changes it. */
@@ -352,7 +360,7 @@ static int drwa_up_rcv(struct sk_buff *skb, struct net_device *dev,
 	 * for no answer.
 	 */
 	list_for_each_entry_rcu(q, &drwa_up_listeners, listener)
-		if (qdisc_dev(q->self) == pt->dev && READ_ONCE(q->law->released))
+		if (q->answers.dev == pt->dev && READ_ONCE(q->law->released))
 			drwa_up_hear(q, skb->len, read ? &w : NULL, now_us);
 	consume_skb(skb);
 	return 0;
@@ -364,7 +372,7 @@ static struct drwa_up_sched_data *drwa_up_gate_of(const struct net_device *dev)
 	struct drwa_up_sched_data *q;
 
 	list_for_each_entry(q, &drwa_up_listeners, listener)
-		if (qdisc_dev(q->self) == dev)
+		if (q->answers.dev == dev)
 			return q;
 	return NULL;
 }
@@ -372,7 +380,6 @@ static struct drwa_up_sched_data *drwa_up_gate_of(const struct net_device *dev)
 static void drwa_up_tap(struct drwa_up_sched_data *q)
 {
 	q->answers.type = htons(ETH_P_ALL);
-	q->answers.dev = qdisc_dev(q->self);
 	q->answers.ignore_outgoing = true;
 	q->answers.func = drwa_up_rcv;
 	dev_add_pack(&q->answers);
@@ -387,7 +394,7 @@ static struct drwa_up_bearer *drwa_up_find_bearer(struct drwa_up_sched_data *q, 
 			return &q->bearer[i];
 	if (q->bearers == UP_BEARERS || id == UP_ALL_BEARERS)
 		return NULL;
-	q->bearer[q->bearers] = (struct drwa_up_bearer){ .id = id };
+	q->bearer[q->bearers] = (struct drwa_up_bearer){ .id = id, .ours = !q->queue };
 	return &q->bearer[q->bearers++];
 }
 
@@ -411,24 +418,12 @@ static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
 	q->late_us = clamp_t(u32, now_us - q->asked_us, 1, UP_SPAN_US);
 }
 
-/* One of several transmit queues, as mq's children have; mq marks them once they are grafted. */
-static bool drwa_up_is_queue(const struct drwa_up_sched_data *q)
-{
-	return q->self->flags & TCQ_F_ONETXQUEUE && netif_is_multiqueue(qdisc_dev(q->self));
-}
-
-/* The bearers of an interface's only gate count as one. */
-static bool drwa_up_takes(const struct drwa_up_sched_data *q, const struct drwa_up_bearer *b)
-{
-	return !drwa_up_is_queue(q) || b == READ_ONCE(q->mine);
-}
-
 static bool drwa_up_answers(const struct drwa_up_sched_data *q)
 {
 	int i;
 
 	for (i = 0; i < q->bearers; i++)
-		if (q->bearer[i].answers && drwa_up_takes(q, &q->bearer[i]))
+		if (q->bearer[i].answers && q->bearer[i].ours)
 			return true;
 	return false;
 }
@@ -441,7 +436,7 @@ static bool drwa_up_can_ask(const struct drwa_up_sched_data *q)
 	return READ_ONCE(drwa_up_query) && drwa_up_answers(q);
 }
 
-/* The lock is held. */
+/* The lock is held. Bearers that are ours count as one. */
 static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 				enum drwa_up_word_kind kind, u32 now_us)
 {
@@ -452,16 +447,16 @@ static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 
 	if (b && kind == DRWA_UP_ADJUSTED)
 		b->answers = true;
-	if (b && kind != DRWA_UP_UNASKED && drwa_up_takes(q, b))
+	if (b && kind != DRWA_UP_UNASKED && b->ours)
 		drwa_up_time_answer(q, now_us);
 	for (i = 0; i < q->bearers; i++) {
 		struct drwa_up_bearer *each = &q->bearer[i];
 
 		if ((each == b || id == UP_ALL_BEARERS) && drwa_up_counts(each, grant, kind)) {
 			each->grant = min_t(u32, grant, UP_GRANT_MAX);
-			counts |= drwa_up_takes(q, each);
+			counts |= each->ours;
 		}
-		if (drwa_up_takes(q, each))
+		if (each->ours)
 			total += each->grant;
 	}
 	if (counts && drwa_up_can_ask(q))
@@ -498,19 +493,47 @@ void drwa_up_grant(u8 mux_id, u8 bearer_id, u32 grant, enum drwa_up_word_kind ki
 }
 EXPORT_SYMBOL_GPL(drwa_up_grant);
 
+/* Words are of other bearers from now on; the lock is held. */
+static void drwa_up_untell(struct drwa_up_sched_data *q, u32 now_us)
+{
+	q->timed = false;
+	if (q->law->told)
+		drwa_up_reset(q->law, q->target_us, now_us);
+}
+
+/* A packet of ours takes @b; the lock is held. Several may share a queue: one that nobody has
+ * used for long goes when another comes.
+ */
+static void drwa_up_own(struct drwa_up_sched_data *q, struct drwa_up_bearer *b, u32 now_us)
+{
+	u32 owned = 0;
+	int i;
+
+	b->used_us = now_us;
+	if (b->ours)
+		return;
+	WRITE_ONCE(b->ours, true);
+	for (i = 0; i < q->bearers; i++) {
+		if (now_us - q->bearer[i].used_us > UP_OLD_US)
+			WRITE_ONCE(q->bearer[i].ours, false);
+		if (q->bearer[i].ours)
+			owned |= UP_BIT(q->bearer[i].id);
+	}
+	WRITE_ONCE(q->owned, owned);
+	drwa_up_untell(q, now_us);
+}
+
 /* The lock is held. */
 static void drwa_up_count_sent(struct drwa_up_sched_data *q, u8 bearer_id, u32 len, bool ours)
 {
-	bool known = q->mine && q->mine->id == bearer_id;
+	struct drwa_up_bearer *b = drwa_up_find_bearer(q, bearer_id);
 
-	if (ours && !known) {
-		WRITE_ONCE(q->mine, drwa_up_find_bearer(q, bearer_id));
-		if (q->law->told)
-			drwa_up_reset(q->law, q->target_us, drwa_up_now());
-	}
-	/* Another queue's, as that of TCP's ACKs: the bearer's words are of both. */
-	if (!ours && known)
-		drwa_up_release(q->law, len);
+	if (!b)
+		return;
+	if (ours)
+		drwa_up_own(q, b, drwa_up_now());
+	else if (b->ours)
+		drwa_up_release_other(q->law, len);
 }
 
 /**
@@ -529,9 +552,13 @@ void drwa_up_sent(const char *name, u8 bearer_id, u32 len)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(q, &drwa_up_listeners, listener) {
-		if (!q->mux || !drwa_up_is_queue(q) || strcmp(name, qdisc_dev(q->self)->name))
+		if (!q->mux || !q->queue)
 			continue;
 		ours = READ_ONCE(q->self->dev_queue->xmit_lock_owner) == cpu;
+		if (!ours && !(READ_ONCE(q->owned) & UP_BIT(bearer_id)))
+			continue;
+		if (strcmp(name, q->answers.dev->name))
+			continue;
 		spin_lock_bh(&q->lock);
 		drwa_up_count_sent(q, bearer_id, len, ours);
 		spin_unlock_bh(&q->lock);
@@ -548,7 +575,7 @@ static void drwa_up_query_all(struct work_struct *work)
 
 	mutex_lock(&drwa_up_query_lock);
 	for (i = 0; i < READ_ONCE(q->bearers) && drwa_up_query; i++)
-		if (READ_ONCE(q->bearer[i].answers) && drwa_up_takes(q, &q->bearer[i]))
+		if (READ_ONCE(q->bearer[i].answers) && READ_ONCE(q->bearer[i].ours))
 			drwa_up_query(q->mux, q->bearer[i].id);
 	mutex_unlock(&drwa_up_query_lock);
 }
@@ -833,9 +860,9 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 	if (tb[TCA_DRWA_UP_MUX]) {
 		q->mux = nla_get_u32(tb[TCA_DRWA_UP_MUX]);
 		q->bearers = 0;
-		WRITE_ONCE(q->mine, NULL);
-		q->timed = false;
+		WRITE_ONCE(q->owned, 0);
 		q->late_us = 0;
+		drwa_up_untell(q, drwa_up_now());
 	}
 	spin_unlock_bh(&q->lock);
 	return 0;
@@ -852,6 +879,8 @@ static int drwa_up_init(struct Qdisc *sch, struct nlattr *opt,
 	__skb_queue_head_init(&q->shorts);
 	spin_lock_init(&q->lock);
 	q->self = sch;
+	q->answers.dev = qdisc_dev(sch);
+	q->queue = sch->parent != TC_H_ROOT && netif_is_multiqueue(q->answers.dev);
 	q->qdisc = &noop_qdisc;
 	q->target_us = DRWA_UP_TARGET_US;
 	q->last_ns = ktime_get_ns();

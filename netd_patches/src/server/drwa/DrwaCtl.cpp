@@ -73,10 +73,12 @@ milliseconds from 5 to 200, or 0, which leaves the interface's qdiscs alone, as
 they are without anybody's wish. A root qdisc that somebody has set stays.
 
 Of an uplink, "mux" is the mux_id of Qualcomm's by which drwa_up hears what the
-modem's driver tells, and "told" is 1 where that does. Of a modem,
+modem's driver tells. Each transmit queue that has sent something has a line, in
+which "told" is 1 where the driver tells of it. Of a modem,
 
   dfc_flow_ind, dfc_adjust_grant  are the driver's tracepoints that tell of
                    grants, what the modem still takes
+  dfc_flow_check   is that which tells whose grant a packet uses
   rmnet_qmap_send  is its function by which a grant is asked for
   drwa_up_dfc      is DRWA's module that hears and asks
   queues, over     tell into how many queues the driver sorts, and what the
@@ -219,7 +221,11 @@ Json::Value toJson(const std::vector<DrwaUplinkState>& states) {
         value["leaf"] = textOrNull(state.leaf);
         value["mux"] = numberOrNull(state.mux);
         value["queues"] = Json::Value(Json::arrayValue);
-        for (const DrwaUpStats& stats : state.queues) value["queues"].append(toJson(stats));
+        for (const auto& [number, stats] : state.queues) {
+            Json::Value queue = toJson(stats);
+            queue["queue"] = numberOrNull(number);
+            value["queues"].append(queue);
+        }
         interfaces.append(value);
     }
     return interfaces;
@@ -229,6 +235,7 @@ Json::Value toJson(const DrwaModemState& state) {
     Json::Value value;
     value["dfc_flow_ind"] = toJson(state.flowInd);
     value["dfc_adjust_grant"] = toJson(state.adjustGrant);
+    value["dfc_flow_check"] = toJson(state.flowCheck);
     value["rmnet_qmap_send"] = toJson(state.qmapSend);
     value["drwa_up_dfc"] = toJson(state.dfc);
     value["interfaces"] = Json::Value(Json::arrayValue);

@@ -296,7 +296,7 @@ TEST_F(DrwaCtlTest, UplinkJson) {
             mOut.str(),
             "[{\"interface\":\"rmnet0\",\"leaf\":\"fq_codel\",\"mux\":1,\"queues\":[{\"answers\":0,"
             "\"delay_us\":0,\"drains\":0,\"in_flight_bytes\":0,\"jumps\":0,"
-            "\"marks\":0,\"opened\":0,\"phase\":0,\"rate_bps\":0,\"rtt_us\":0,"
+            "\"marks\":0,\"opened\":0,\"phase\":0,\"queue\":null,\"rate_bps\":0,\"rtt_us\":0,"
             "\"shorts\":0,\"told\":0,\"window_bytes\":0}],\"root\":\"drwa_up\",\"target_ms\":5},"
             "{\"interface\":\"wlan0\",\"leaf\":null,\"mux\":null,\"queues\":[],\"root\":null,"
             "\"target_ms\":0}]\n");
@@ -305,15 +305,16 @@ TEST_F(DrwaCtlTest, UplinkJson) {
 TEST_F(DrwaCtlTest, ModemThatTellsNothing) {
     EXPECT_EQ(run({"modem"}), 0);
     EXPECT_EQ(mOut.str(),
-              "dfc_flow_ind=unknown dfc_adjust_grant=unknown rmnet_qmap_send=unknown"
-              " drwa_up_dfc=unknown\n"
+              "dfc_flow_ind=unknown dfc_adjust_grant=unknown dfc_flow_check=unknown"
+              " rmnet_qmap_send=unknown drwa_up_dfc=unknown\n"
               "rmnet0 queues=1 bql=none\n"
               "wlan0 queues=1 bql=none\n");
     writeFile("/sys/kernel/tracing/events/enable", "0\n");
     writeFile("/proc/kallsyms", "0000000000000000 T rmnet_qmap_send_agg\t[rmnet_core]\n");
     EXPECT_EQ(run({"--json", "modem", "wlan0"}), 0);
     EXPECT_EQ(mOut.str(),
-              "{\"dfc_adjust_grant\":false,\"dfc_flow_ind\":false,\"drwa_up_dfc\":false,"
+              "{\"dfc_adjust_grant\":false,\"dfc_flow_check\":false,\"dfc_flow_ind\":false,\"drwa_"
+              "up_dfc\":false,"
               "\"interfaces\":[{\"bql_bytes\":null,\"interface\":\"wlan0\",\"mux\":null,"
               "\"over\":null,\"queues\":1}],\"rmnet_qmap_send\":false}\n");
     EXPECT_EQ(run({"modem", "nosuch0"}), 1);
@@ -325,7 +326,9 @@ TEST_F(DrwaCtlTest, ModemThatTells) {
     mRoute.addInterface("rmnet1", 31);
     mRoute.setMux("rmnet1", 2);
     mRoute.setLower("rmnet1", 4);
-    writeFile("/sys/kernel/debug/tracing/events/dfc/dfc_flow_ind/id", "1\n");
+    for (const char* event : {"dfc_flow_ind", "dfc_flow_check"}) {
+        writeFile(std::string("/sys/kernel/debug/tracing/events/dfc/") + event + "/id", "1\n");
+    }
     writeFile("/proc/kallsyms",
               "0000000000000000 T rmnet_qmap_send\t[rmnet_core]\n"
               "0000000000000000 T rmnet_other\t[rmnet_core]\n");
@@ -340,12 +343,14 @@ TEST_F(DrwaCtlTest, ModemThatTells) {
     writeFile("/sys/class/net/rmnet1/queues/tx-0/byte_queue_limits/limit", "0\n");
     EXPECT_EQ(run({"modem", "rmnet1", "rmnet_ipa0"}), 0);
     EXPECT_EQ(mOut.str(),
-              "dfc_flow_ind=yes dfc_adjust_grant=no rmnet_qmap_send=yes drwa_up_dfc=yes\n"
+              "dfc_flow_ind=yes dfc_adjust_grant=no dfc_flow_check=yes rmnet_qmap_send=yes"
+              " drwa_up_dfc=yes\n"
               "rmnet1 queues=31 mux=2 over=rmnet_ipa0 bql=none\n"
               "rmnet_ipa0 queues=1 bql=3000B\n");
     EXPECT_EQ(run({"--json", "modem", "rmnet1", "rmnet_ipa0"}), 0);
     EXPECT_EQ(mOut.str(),
-              "{\"dfc_adjust_grant\":false,\"dfc_flow_ind\":true,\"drwa_up_dfc\":true,"
+              "{\"dfc_adjust_grant\":false,\"dfc_flow_check\":true,\"dfc_flow_ind\":true,\"drwa_"
+              "up_dfc\":true,"
               "\"interfaces\":[{\"bql_bytes\":null,\"interface\":\"rmnet1\",\"mux\":2,"
               "\"over\":\"rmnet_ipa0\",\"queues\":31},{\"bql_bytes\":3000,"
               "\"interface\":\"rmnet_ipa0\",\"mux\":null,\"over\":null,\"queues\":1}],"

@@ -104,6 +104,7 @@ Result<DrwaModemState> DrwaModem::read(const std::vector<DrwaLink>& links,
     DrwaModemState state;
     state.flowInd = hasTracepoint("dfc_flow_ind");
     state.adjustGrant = hasTracepoint("dfc_adjust_grant");
+    state.flowCheck = hasTracepoint("dfc_flow_check");
     readSymbols(&state);
     auto chosen = chooseLinks(links, ifNames);
     if (!chosen.ok()) return chosen.error();
@@ -120,9 +121,10 @@ Result<DrwaModemState> DrwaModem::read(const std::vector<DrwaLink>& links,
 
 std::vector<std::string> DrwaModem::format(const DrwaModemState& state) {
     std::vector<std::string> lines = {
-            StringPrintf("dfc_flow_ind=%s dfc_adjust_grant=%s rmnet_qmap_send=%s drwa_up_dfc=%s",
-                         textOf(state.flowInd), textOf(state.adjustGrant), textOf(state.qmapSend),
-                         textOf(state.dfc))};
+            StringPrintf("dfc_flow_ind=%s dfc_adjust_grant=%s dfc_flow_check=%s rmnet_qmap_send=%s "
+                         "drwa_up_dfc=%s",
+                         textOf(state.flowInd), textOf(state.adjustGrant), textOf(state.flowCheck),
+                         textOf(state.qmapSend), textOf(state.dfc))};
     for (const DrwaModemState::Interface& one : state.interfaces) {
         lines.push_back(StringPrintf("%s queues=%u", one.ifName.c_str(), one.txQueues));
         if (one.mux != 0) lines.back() += StringPrintf(" mux=%u", one.mux);

@@ -37,6 +37,8 @@ struct DrwaModemState {
     // less what is on its way there.
     std::optional<bool> flowInd;
     std::optional<bool> adjustGrant;
+    // The tracepoint that tells which of the modem's queues a packet takes.
+    std::optional<bool> flowCheck;
     // The driver's function by which a grant is asked for; before Linux 5.4 it has none.
     std::optional<bool> qmapSend;
     // DRWA's module that hears the one and asks by the other, or the same built in.

@@ -258,7 +258,10 @@ Result<std::vector<DrwaUplinkState>> DrwaUplink::getStates(
             state.leaf = tree.leaf;
             state.mux = tree.gates.front().mux;
         }
-        for (const Qdisc& gate : tree.gates) state.queues.push_back(gate.stats);
+        for (const Qdisc& gate : tree.gates) {
+            const uint32_t number = gate.parent == TC_H_ROOT ? 0 : gate.parent % kMajor;
+            state.queues.push_back({number, gate.stats});
+        }
         states.push_back(std::move(state));
     }
     return states;
@@ -301,8 +304,11 @@ std::vector<std::string> DrwaUplink::format(const std::vector<DrwaUplinkState>& 
         if (state.handle != 0) lines.back() += " " + handleText(state.handle);
         if (!state.leaf.empty()) lines.back() += " below=" + state.leaf;
         if (state.mux != 0) lines.back() += " mux=" + std::to_string(state.mux);
-        for (const DrwaUpStats& stats : state.queues) {
-            lines.push_back("  " + toString(stats));
+        for (const auto& [number, stats] : state.queues) {
+            // Up to 31, of which a phone uses a few.
+            if (number != 0 && stats.marks + stats.shorts + stats.told == 0) continue;
+            const std::string queue = number != 0 ? StringPrintf("queue=%u ", number) : "";
+            lines.push_back("  " + queue + toString(stats));
         }
     }
     return lines;
@@ -399,6 +405,9 @@ DrwaUplink::Tree DrwaUplink::treeOf(int ifIndex, const std::vector<Qdisc>& qdisc
         const bool below = qdisc.ifIndex == ifIndex && majorOf(qdisc.parent) == kRootHandle;
         if (multi && below && qdisc.kind == kGate) tree.gates.push_back(qdisc);
     }
+    // The kernel lists them in the order of a hash.
+    std::sort(tree.gates.begin(), tree.gates.end(),
+              [](const Qdisc& a, const Qdisc& b) { return a.handle < b.handle; });
     // The first queue of a default mq has that parent, too.
     const uint32_t first = tree.isOurs() ? tree.gates.front().handle | kClass : kClass;
     if (!tree.isOurs() && tree.root->kind != kMulti) tree.leaf = tree.root->kind;

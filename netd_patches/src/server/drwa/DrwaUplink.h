@@ -80,6 +80,13 @@ struct DrwaLink {
 base::Result<std::vector<DrwaLink>> chooseLinks(const std::vector<DrwaLink>& links,
                                                 const std::vector<std::string>& ifNames);
 
+// What the drwa_up of a transmit queue tells.
+struct DrwaUplinkQueue {
+    // From 1, as mq's classes; 0: it is the interface's only one.
+    uint32_t number;
+    DrwaUpStats stats;
+};
+
 // The qdiscs of an interface.
 struct DrwaUplinkState {
     std::string ifName;
@@ -93,9 +100,8 @@ struct DrwaUplinkState {
     std::string leaf;
     // Whose grants it hears where the modem's driver tells, as the kernel says; 0: nobody's.
     uint32_t mux = 0;
-    // One for each gate, which is one for each queue of the interface, or one for all; none if the
-    // root is not ours.
-    std::vector<DrwaUpStats> queues;
+    // By number; none if the root is not ours.
+    std::vector<DrwaUplinkQueue> queues;
 };
 
 // The uplink of DRWA: a qdisc, drwa_up, lets no more into the modem than this sends within a target
@@ -169,7 +175,7 @@ class DrwaUplink {
     // refused.
     void dump(const std::function<void(const std::string&)>& println) EXCLUDES(mMutex);
 
-    // One line for each interface, followed by those of its queues.
+    // One line for each interface, followed by those of its queues that have sent something.
     static std::vector<std::string> format(const std::vector<DrwaUplinkState>& states);
 
   private:

@@ -40,6 +40,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 
 namespace android {
 namespace net {
@@ -438,12 +439,16 @@ TEST_F(DrwaUplinkTest, StatesOfAllButTheLoopback) {
     auto states = mUplink.getStates();
     ASSERT_TRUE(states.ok());
     EXPECT_THAT(*states, SizeIs(4));
-    EXPECT_THAT(
-            DrwaUplink::format(*states),
-            ElementsAre("rmnet0 uplink=0ms root=pfifo_fast",
-                        "rmnet1 uplink=20ms root=mq 6d00: below=fq_codel",
-                        HasSubstr("  rate=0.00Mb/s"), HasSubstr("  rate="), HasSubstr("  rate="),
-                        "wlan0 uplink=0ms root=rmnet_sch 8001:", "down0 uplink=0ms root=none"));
+    EXPECT_THAT(DrwaUplink::format(*states),
+                ElementsAre("rmnet0 uplink=0ms root=pfifo_fast",
+                            "rmnet1 uplink=20ms root=mq 6d00: below=fq_codel",
+                            "wlan0 uplink=0ms root=rmnet_sch 8001:", "down0 uplink=0ms root=none"));
+    mRoute.xstats = bytesOf(DrwaUpStats{.shorts = 1});
+    states = mUplink.getStates({"rmnet1"});
+    ASSERT_TRUE(states.ok());
+    EXPECT_THAT(DrwaUplink::format(*states),
+                ElementsAre(HasSubstr("below="), StartsWith("  queue=1 rate=0.00Mb/s"),
+                            StartsWith("  queue=2 "), StartsWith("  queue=3 ")));
     auto named = mUplink.getStates({"wlan0", "lo"});
     ASSERT_TRUE(named.ok());
     EXPECT_THAT(*named, ElementsAre(Field(&DrwaUplinkState::ifName, "wlan0"),
@@ -476,7 +481,7 @@ TEST_F(DrwaUplinkTest, StatisticsOfAnyLength) {
         mRoute.xstats = bytesOf(stats).substr(0, size);
         auto states = mUplink.getStates({"rmnet0"});
         ASSERT_TRUE(states.ok());
-        const DrwaUpStats& read = states->at(0).queues.at(0);
+        const DrwaUpStats& read = states->at(0).queues.at(0).stats;
         EXPECT_EQ(read.rate, size >= 4 ? 625000u : 0u);
         EXPECT_EQ(read.windowBytes, size >= 12 ? 30000u : 0u);
         EXPECT_EQ(read.shorts, size >= 52 ? 7u : 0u);

@@ -255,7 +255,9 @@ class FakeRoute {
         Interruption interruption(*this, isInterrupted(RTM_GETQDISC));
         for (const auto& [index, link] : mLinks) {
             if (interruption.skips(link.ifName)) continue;
-            for (const Qdisc& qdisc : link.tree) {
+            // In no order, as the kernel lists a hash
+            const std::vector<Qdisc> tree(link.tree.rbegin(), link.tree.rend());
+            for (const Qdisc& qdisc : tree) {
                 tcmsg tc = {};
                 tc.tcm_ifindex = index;
                 tc.tcm_handle = qdisc.handle;
