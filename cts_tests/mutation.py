@@ -99,7 +99,7 @@ class Suite:
         return commands
 
 
-_LAW = "import sys; sys.path.insert(0, 'kernel/tests'); import law; law.library()"
+_LAW = "import sys; sys.path += ['kernel/tests', 'kernel/lab']; import law; law.library()"
 
 
 _BPF = "import sys; sys.path.insert(0, 'kernel/lab'); from drwalab import kernels; kernels.bpf()"

@@ -36,6 +36,17 @@ def test_every_suite_is_asked() -> None:
     assert {name for mutant in MUTANTS for name in mutant.suites} == set(mutation.SUITES)
 
 
+def test_what_is_built_in_python_finds_its_modules() -> None:
+    """Without what pytest adds to the path."""
+    scripts = {
+        suite.build[-1] for suite in mutation.SUITES.values() if "-c" in (suite.build or [])[:-1]
+    }
+    assert len(scripts) == 2
+    for script in scripts:
+        imports = script.rpartition(";")[0]
+        subprocess.run([sys.executable, "-c", imports], cwd=TOP, check=True)
+
+
 # --- A product of one file, one test and three mutants
 
 PRODUCT = "def double(x):\n    return 2 * x\n"
