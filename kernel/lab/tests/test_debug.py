@@ -34,16 +34,6 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
             "event": ["3s outage=500ms", "5s interface=down", "6s interface=up"],
         },
     ),
-    "bearers": (
-        "drwa",
-        {
-            "uploads": 2,
-            "uplink-rate": "5mbit",
-            "uplink-scheme": "drwa",
-            "modem-tells": "4ms",
-            "modem-bearers": "2",
-        },
-    ),
     "full modem": ("drwa", {"upload": True, "uplink-rate": "2mbit", "firmware": "50kB"}),
     "shaper": (
         "drwa",
