@@ -39,7 +39,7 @@ from drwalab.spec import (
     Link,
     RunSpec,
 )
-from drwalab.uplink import GATE, Uplink
+from drwalab.uplink import Uplink
 
 CONF = "/proc/sys/net/ipv4/conf"
 CLASSIC = "/sys/module/tcp_drwa/parameters/classic"
@@ -463,27 +463,22 @@ def _modem(spec: RunSpec, uplink: Uplink) -> list[str]:
     lines = [f"modem {' '.join(map(str, numbers))}"]
     child = "tc -n phone qdisc replace dev rmnet0 parent"
     pfifo = f"pfifo limit {TX_QUEUE_PACKETS}"
+    # Places of the phone's qdiscs, and those below the gates that the agent puts there
+    places, below = ["1:1 handle 2:"], ["2:1"]
     if uplink.bearers > 1:
         lines.append(f"bearers {uplink.bearers}")
-        gates = uplink.scheme == GATE
-        if gates:
-            lines.append(_gate(spec, uplink))
-        kind = pfifo if uplink.scheme == "pfifo" else "fq_codel"
-        commands = [
-            f"{child} {f'1{queue}:1' if gates else f'1:{queue}'} {kind}"
-            for queue in range(1, 2 * uplink.bearers + 1)
-        ]
-        return [*lines, f"phone_child {' && '.join(commands)}"]
+        queues = range(1, 2 * uplink.bearers + 1)
+        places, below = [f"1:{queue}" for queue in queues], [f"1{queue}:1" for queue in queues]
     match uplink.scheme:
         case "pfifo":
-            commands = [f"{child} 1:1 handle 2: {pfifo}"]
+            commands = [f"{child} {place} {pfifo}" for place in places]
         case "rmnet":
             commands = [f"{child} 1:1 handle 2: prio bands 4 priomap {RMNET_PRIOMAP}"]
             commands += [f"{child} 2:{band} {pfifo}" for band in range(1, 5)]
         case "fq_codel":
-            commands = [f"{child} 1:1 handle 2: fq_codel"]
+            commands = [f"{child} {place} fq_codel" for place in places]
         case _:
-            commands = [f"{child} 2:1 fq_codel"]
+            commands = [f"{child} {place} fq_codel" for place in below]
             lines.append(_gate(spec, uplink))
     return [*lines, f"phone_child {' && '.join(commands)}"]
 

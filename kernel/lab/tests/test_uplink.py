@@ -195,7 +195,7 @@ def test_bearers_have_a_gate_each(run: Run) -> None:
 
 
 def test_acks_of_a_bearer_are_in_its_grants(run: Run) -> None:
-    """They take another transmit queue, without a gate, and fill the same of the modem's."""
+    """They take another transmit queue, with another gate, and fill the same of the modem's."""
     link = BEARERS | {"uplink_rate": "1mbit", "flows": 1, "modem_tells": "4ms"}
     result = run("drwa", **link | {"uplink_scheme": "drwa", "duration": "20s"})
     assert result["goodput_mbps"] > 17

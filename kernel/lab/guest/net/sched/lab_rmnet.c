@@ -110,7 +110,6 @@ static const struct net_device_ops lab_rmnet_ops = {
 	.ndo_stop		= lab_rmnet_stop,
 	.ndo_start_xmit		= lab_rmnet_xmit,
 	.ndo_select_queue	= lab_rmnet_select_queue,
-	.ndo_set_mac_address	= eth_mac_addr,
 };
 
 static void lab_rmnet_setup(struct net_device *dev)
@@ -125,17 +124,11 @@ static unsigned int lab_rmnet_queues(void)
 	return LAB_RMNET_QUEUES;
 }
 
-static unsigned int lab_rmnet_rx_queues(void)
-{
-	return 1;
-}
-
 static struct rtnl_link_ops lab_rmnet_link_ops __read_mostly = {
 	.kind			= "labrmnet",
 	.priv_size		= sizeof(struct lab_rmnet),
 	.setup			= lab_rmnet_setup,
 	.get_num_tx_queues	= lab_rmnet_queues,
-	.get_num_rx_queues	= lab_rmnet_rx_queues,
 };
 
 static int __init lab_rmnet_init(void)
