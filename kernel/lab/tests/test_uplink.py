@@ -194,6 +194,21 @@ def test_bearers_have_a_gate_each(run: Run) -> None:
     assert sent.min() > 0.9 * sent.max()
 
 
+def test_bearers_that_part_have_a_gate_each(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words of two that share a queue come one by one; who has left is soon nobody's."""
+    plain = network.setup_script
+    shared = "put phone /sys/module/lab_rmnet/parameters/shared_ms 8000\n"
+    monkeypatch.setattr(network, "setup_script", lambda spec: plain(spec) + shared)
+    link = BEARERS | {"rate": "50mbit", "uplink_rate": "10mbit", "duration": "20s"}
+    link |= {"modem_tells": "20ms", "probe_kind": "opaque", "uplink_scheme": "drwa"}
+    sent = np.array(run("stock", **link)["series"]["upload_goodput_mbps"])
+    # A second is ten samples; 9.6 Mb/s remain beside headers.
+    assert sent[:, 20:60].mean(axis=1).sum() > 9.4
+    assert sent[:, 60:110].reshape(2, -1, 10).mean(axis=2).min() > 2
+    parted = sent[:, 110:].reshape(2, -1, 10).mean(axis=2)
+    assert parted.min() > 0.85 * parted.max()
+
+
 def test_acks_of_a_bearer_are_in_its_grants(run: Run) -> None:
     """They take another transmit queue, with another gate, and fill the same of the modem's."""
     link = BEARERS | {"uplink_rate": "1mbit", "flows": 1, "modem_tells": "4ms"}

@@ -67,14 +67,14 @@
 #define UP_BEARERS		16
 #define UP_GRANT_MAX		(U32_MAX / 8 / UP_BEARERS)
 
-/* Two bearers may have one: a lock is taken for nothing then. */
-#define UP_BIT(id)		BIT((id) % 32)
+/* Two answers that were asked for by the same gate come no further apart, but for two lost. */
+#define UP_ALONE_US		(3 * UP_ASK_US)
 
 /* A word of all bearers (dfc_all_bearer_flow_ctl()) */
 #define UP_ALL_BEARERS		0xff
 
 /* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form;
- * @ours: packets of this gate's take it, at @used_us for the last time
+ * @ours: packets of this gate's may take it, and did at @used_us for the last time
  */
 struct drwa_up_bearer {
 	u32	grant;
@@ -114,10 +114,10 @@ struct drwa_up_sched_data {
 	bool			timed;	/* the query whose answer is awaited */
 	u32			asked_us;
 	u32			timed_us;
+	u32			heard_us; /* the latest answer */
 	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
-	bool			queue;	/* of several, below mq: all bearers are ours otherwise */
-	u32			owned;	/* bits of those that are ours, by UP_BIT() */
+	bool			queue;	/* of several, below mq: all bearers stay ours otherwise */
 };
 
 /* Gates that are told; rtnl changes it. */
@@ -385,17 +385,28 @@ static void drwa_up_tap(struct drwa_up_sched_data *q)
 	dev_add_pack(&q->answers);
 }
 
-static struct drwa_up_bearer *drwa_up_find_bearer(struct drwa_up_sched_data *q, u8 id)
+/* Without a lock as well: they stay where they are, as many as there are. */
+static struct drwa_up_bearer *drwa_up_bearer(struct drwa_up_sched_data *q, u8 id)
 {
 	int i;
 
-	for (i = 0; i < q->bearers; i++)
-		if (q->bearer[i].id == id)
+	for (i = 0; i < READ_ONCE(q->bearers); i++)
+		if (READ_ONCE(q->bearer[i].id) == id)
 			return &q->bearer[i];
-	if (q->bearers == UP_BEARERS || id == UP_ALL_BEARERS)
-		return NULL;
-	q->bearer[q->bearers] = (struct drwa_up_bearer){ .id = id, .ours = !q->queue };
-	return &q->bearer[q->bearers++];
+	return NULL;
+}
+
+/* The lock is held. */
+static struct drwa_up_bearer *drwa_up_need_bearer(struct drwa_up_sched_data *q, u8 id)
+{
+	struct drwa_up_bearer *b = drwa_up_bearer(q, id);
+
+	if (b || q->bearers == UP_BEARERS || id == UP_ALL_BEARERS)
+		return b;
+	b = &q->bearer[q->bearers];
+	*b = (struct drwa_up_bearer){ .id = id, .ours = true };
+	WRITE_ONCE(q->bearers, q->bearers + 1);
+	return b;
 }
 
 /* Does it tell more than the next answer will? What is on its way to the modem is not taken
@@ -411,6 +422,7 @@ static bool drwa_up_counts(const struct drwa_up_bearer *b, u32 grant, enum drwa_
 /* Of a query after which nobody asked: the answer cannot be another one's. */
 static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
 {
+	q->heard_us = now_us;
 	if (!q->timed)
 		return;
 	q->timed = false;
@@ -440,7 +452,7 @@ static bool drwa_up_can_ask(const struct drwa_up_sched_data *q)
 static bool drwa_up_count_grant(struct drwa_up_sched_data *q, u8 id, u32 grant,
 				enum drwa_up_word_kind kind, u32 now_us)
 {
-	struct drwa_up_bearer *b = drwa_up_find_bearer(q, id);
+	struct drwa_up_bearer *b = drwa_up_need_bearer(q, id);
 	bool counts = false;
 	u32 total = 0;
 	int i;
@@ -501,39 +513,35 @@ static void drwa_up_untell(struct drwa_up_sched_data *q, u32 now_us)
 		drwa_up_reset(q->law, q->target_us, now_us);
 }
 
-/* A packet of ours takes @b; the lock is held. Several may share a queue: one that nobody has
- * used for long goes when another comes.
+/* A packet takes a bearer, @ours or another queue's; the lock is held. Several bearers may share a
+ * queue, and ACKs take one of their own: a bearer is ours until another queue alone has taken it
+ * for a second. Words of several come one by one: what each took since its own is counted here.
  */
-static void drwa_up_own(struct drwa_up_sched_data *q, struct drwa_up_bearer *b, u32 now_us)
-{
-	u32 owned = 0;
-	int i;
-
-	b->used_us = now_us;
-	if (b->ours)
-		return;
-	WRITE_ONCE(b->ours, true);
-	for (i = 0; i < q->bearers; i++) {
-		if (now_us - q->bearer[i].used_us > UP_OLD_US)
-			WRITE_ONCE(q->bearer[i].ours, false);
-		if (q->bearer[i].ours)
-			owned |= UP_BIT(q->bearer[i].id);
-	}
-	WRITE_ONCE(q->owned, owned);
-	drwa_up_untell(q, now_us);
-}
-
-/* The lock is held. */
 static void drwa_up_count_sent(struct drwa_up_sched_data *q, u8 bearer_id, u32 len, bool ours)
 {
-	struct drwa_up_bearer *b = drwa_up_find_bearer(q, bearer_id);
+	struct drwa_up_bearer *b = drwa_up_need_bearer(q, bearer_id);
+	u32 now_us = drwa_up_now();
 
 	if (!b)
 		return;
+	b->grant -= min(b->grant, len);
 	if (ours)
-		drwa_up_own(q, b, drwa_up_now());
-	else if (b->ours)
+		b->used_us = now_us;
+	if (!q->queue || !(ours || b->ours))
+		return;
+	if (!ours && now_us - b->used_us <= UP_OPEN_US) {
 		drwa_up_release_other(q->law, len);
+	} else if (b->ours != ours) {
+		WRITE_ONCE(b->ours, ours);
+		drwa_up_untell(q, now_us);
+	}
+}
+
+static bool drwa_up_is_ours(struct drwa_up_sched_data *q, u8 bearer_id)
+{
+	const struct drwa_up_bearer *b = drwa_up_bearer(q, bearer_id);
+
+	return b && READ_ONCE(b->ours);
 }
 
 /**
@@ -552,12 +560,10 @@ void drwa_up_sent(const char *name, u8 bearer_id, u32 len)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(q, &drwa_up_listeners, listener) {
-		if (!q->mux || !q->queue)
+		if (!q->mux)
 			continue;
 		ours = READ_ONCE(q->self->dev_queue->xmit_lock_owner) == cpu;
-		if (!ours && !(READ_ONCE(q->owned) & UP_BIT(bearer_id)))
-			continue;
-		if (strcmp(name, q->answers.dev->name))
+		if (!(ours || drwa_up_is_ours(q, bearer_id)) || strcmp(name, q->answers.dev->name))
 			continue;
 		spin_lock_bh(&q->lock);
 		drwa_up_count_sent(q, bearer_id, len, ours);
@@ -722,7 +728,8 @@ static void drwa_up_forget(struct drwa_up_sched_data *q, u32 now_us)
  * would stay as wide as it began.
  *
  * How late answers come is learnt now and then from one that no other can be taken for: the
- * others are back by then, and none is asked for until it is there.
+ * others, which come as often as they were asked for, are back by then, whatever was learnt
+ * before, and none is asked for until it is there.
  */
 static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 {
@@ -734,6 +741,8 @@ static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 	else if (learn)
 		period_us += 2 * q->late_us;
 	if (now_us - q->asked_us < period_us || !drwa_up_can_ask(q))
+		return;
+	if (learn && now_us - q->heard_us < UP_ALONE_US)
 		return;
 	q->timed = learn;
 	q->asked_us = now_us;
@@ -859,8 +868,7 @@ static int drwa_up_change(struct Qdisc *sch, struct nlattr *opt,
 	}
 	if (tb[TCA_DRWA_UP_MUX]) {
 		q->mux = nla_get_u32(tb[TCA_DRWA_UP_MUX]);
-		q->bearers = 0;
-		WRITE_ONCE(q->owned, 0);
+		WRITE_ONCE(q->bearers, 0);
 		q->late_us = 0;
 		drwa_up_untell(q, drwa_up_now());
 	}

@@ -126,7 +126,7 @@ static void lab_dfc_wake(const struct lab_dfc *dfc, u32 bearer)
 	struct net_device *dev = READ_ONCE(lab_dfc_device);
 
 	if (dev && dfc->bearer[bearer].grant)
-		netif_tx_wake_queue(netdev_get_tx_queue(dev, bearer));
+		netif_tx_wake_queue(netdev_get_tx_queue(dev, lab_rmnet_queue(dev, bearer)));
 }
 
 static void lab_dfc_hear(struct lab_dfc *dfc, const struct lab_dfc_word *word, u64 now)
@@ -281,7 +281,8 @@ void lab_dfc_check(struct net_device *dev, u32 bearer, u32 len)
 				     dfc->bearer[bearer].grant);
 		lab_dfc_sent(dfc, bearer, len);
 		if (!dfc->bearer[bearer].grant)
-			netif_tx_stop_queue(netdev_get_tx_queue(dev, bearer));
+			netif_tx_stop_queue(netdev_get_tx_queue(dev,
+								lab_rmnet_queue(dev, bearer)));
 		spin_unlock_bh(qdisc_lock(root));
 	}
 	rcu_read_unlock();

@@ -74,6 +74,7 @@ void lab_dfc_left(struct lab_modem *modem, u32 bearer);
 #define LAB_RMNET_ACKS		LAB_BEARERS
 
 u32 lab_rmnet_bearer(const struct sk_buff *skb);
+u32 lab_rmnet_queue(struct net_device *dev, u32 bearer);
 void lab_dfc_check(struct net_device *dev, u32 bearer, u32 len);
 void lab_dfc_drive(struct net_device *dev);
 

@@ -7,10 +7,15 @@
  * is its bearer, which has two transmit queues: TCP's ACKs take the second one, which goes
  * on when the first is stopped, as while data flows both ways
  * (qmi_rmnet_get_queue_sa(), dfc_bearer_flow_ctl() of datarmnet).
+ *
+ * Until the parameter shared_ms has passed since it was set up, all bearers share the first
+ * one's queues, as those do that the driver has given no queue yet.
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
@@ -20,11 +25,24 @@
 
 struct lab_rmnet {
 	struct net_device *lower;
+	unsigned long	open_jiffies;
 };
+
+static unsigned int lab_rmnet_shared_ms;
+module_param_named(shared_ms, lab_rmnet_shared_ms, uint, 0644);
 
 u32 lab_rmnet_bearer(const struct sk_buff *skb)
 {
 	return min_t(u32, skb->mark, LAB_BEARERS - 1);
+}
+
+/* The first queue of a bearer's two */
+u32 lab_rmnet_queue(struct net_device *dev, u32 bearer)
+{
+	const struct lab_rmnet *priv = netdev_priv(dev);
+	unsigned long part = priv->open_jiffies + msecs_to_jiffies(READ_ONCE(lab_rmnet_shared_ms));
+
+	return time_before(jiffies, part) ? 0 : bearer;
 }
 
 /* Without data, and no SYN, FIN or RST: the lab's are IPv4. */
@@ -50,7 +68,9 @@ static bool lab_rmnet_is_ack(const struct sk_buff *skb)
 static u16 lab_rmnet_select_queue(struct net_device *dev, struct sk_buff *skb,
 				  struct net_device *sb_dev)
 {
-	return lab_rmnet_bearer(skb) + (lab_rmnet_is_ack(skb) ? LAB_RMNET_ACKS : 0);
+	u32 queue = lab_rmnet_queue(dev, lab_rmnet_bearer(skb));
+
+	return queue + (lab_rmnet_is_ack(skb) ? LAB_RMNET_ACKS : 0);
 }
 
 static netdev_tx_t lab_rmnet_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -58,7 +78,7 @@ static netdev_tx_t lab_rmnet_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct lab_rmnet *priv = netdev_priv(dev);
 	u32 bearer = lab_rmnet_bearer(skb);
 
-	lab_dfc_check(dev, bearer, skb->len - skb_network_offset(skb));
+	lab_dfc_check(dev, bearer, skb->len);
 	skb->dev = priv->lower;
 	dev_queue_xmit(skb);
 	return NETDEV_TX_OK;
@@ -87,6 +107,7 @@ static int lab_rmnet_open(struct net_device *dev)
 	if (err)
 		return err;
 	priv->lower = lower;
+	priv->open_jiffies = jiffies;
 	dev_hold(lower);
 	lab_dfc_drive(dev);
 	netif_tx_start_all_queues(dev);
