@@ -78,7 +78,7 @@ static netdev_tx_t lab_rmnet_xmit(struct sk_buff *skb, struct net_device *dev)
 	struct lab_rmnet *priv = netdev_priv(dev);
 	u32 bearer = lab_rmnet_bearer(skb);
 
-	lab_dfc_check(dev, bearer, skb->len);
+	lab_dfc_check(dev, bearer, skb->len - skb_network_offset(skb));
 	skb->dev = priv->lower;
 	dev_queue_xmit(skb);
 	return NETDEV_TX_OK;
