@@ -74,7 +74,7 @@
 #define UP_ALL_BEARERS		0xff
 
 /* What one of the modem's queues takes, bytes; @answers: to queries, in adjusted form;
- * @ours: packets of this gate's may take it, and did at @used_us for the last time
+ * @ours: packets of this gate's take it, and did at @used_us for the last time
  */
 struct drwa_up_bearer {
 	u32	grant;
@@ -117,7 +117,7 @@ struct drwa_up_sched_data {
 	u32			heard_us; /* the latest answer */
 	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
-	bool			queue;	/* of several, below mq: all bearers stay ours otherwise */
+	bool			queue;	/* of several, below mq: all bearers are ours otherwise */
 };
 
 /* Gates that are told; rtnl changes it. */
@@ -404,7 +404,7 @@ static struct drwa_up_bearer *drwa_up_need_bearer(struct drwa_up_sched_data *q, 
 	if (b || q->bearers == UP_BEARERS || id == UP_ALL_BEARERS)
 		return b;
 	b = &q->bearer[q->bearers];
-	*b = (struct drwa_up_bearer){ .id = id, .ours = true };
+	*b = (struct drwa_up_bearer){ .id = id, .ours = !q->queue };
 	WRITE_ONCE(q->bearers, q->bearers + 1);
 	return b;
 }
@@ -514,8 +514,8 @@ static void drwa_up_untell(struct drwa_up_sched_data *q, u32 now_us)
 }
 
 /* A packet takes a bearer, @ours or another queue's; the lock is held. Several bearers may share a
- * queue, and ACKs take one of their own: a bearer is ours until another queue alone has taken it
- * for a second. Words of several come one by one: what each took since its own is counted here.
+ * queue, and ACKs take one of their own: a bearer that we took is ours until another queue alone
+ * has for a second. Words of several come one by one: what each took since its own is counted here.
  */
 static void drwa_up_count_sent(struct drwa_up_sched_data *q, u8 bearer_id, u32 len, bool ours)
 {
