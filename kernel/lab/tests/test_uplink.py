@@ -201,12 +201,14 @@ def test_bearers_that_part_have_a_gate_each(run: Run, monkeypatch: pytest.Monkey
     monkeypatch.setattr(network, "setup_script", lambda spec: plain(spec) + shared)
     link = BEARERS | {"rate": "50mbit", "uplink_rate": "10mbit", "duration": "20s"}
     link |= {"modem_tells": "20ms", "probe_kind": "opaque", "uplink_scheme": "drwa"}
-    sent = np.array(run("stock", **link)["series"]["upload_goodput_mbps"])
+    # Who took another's answers for its own holds too little for a link that changes.
+    rates = [f"{at}s uplink-rate={20 if at % 1 else 4}mbit" for at in np.arange(12, 20, 0.5)]
+    sent = np.array(run("stock", **link, event=rates)["series"]["upload_goodput_mbps"])
     # A second is ten samples; 9.6 Mb/s remain beside headers.
     assert sent[:, 20:60].mean(axis=1).sum() > 9.4
     assert sent[:, 60:110].reshape(2, -1, 10).mean(axis=2).min() > 2
-    parted = sent[:, 110:].reshape(2, -1, 10).mean(axis=2)
-    assert parted.min() > 0.85 * parted.max()
+    parted = sent[:, 120:].mean(axis=1)
+    assert parted.min() > 0.95 * parted.max()
 
 
 def test_acks_of_a_bearer_are_in_its_grants(run: Run) -> None:
