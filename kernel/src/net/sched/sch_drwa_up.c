@@ -67,9 +67,6 @@
 #define UP_BEARERS		16
 #define UP_GRANT_MAX		(U32_MAX / 8 / UP_BEARERS)
 
-/* Two answers that were asked for by the same gate come no further apart, but for two lost. */
-#define UP_ALONE_US		(3 * UP_ASK_US)
-
 /* A word of all bearers (dfc_all_bearer_flow_ctl()) */
 #define UP_ALL_BEARERS		0xff
 
@@ -114,7 +111,6 @@ struct drwa_up_sched_data {
 	bool			timed;	/* the query whose answer is awaited */
 	u32			asked_us;
 	u32			timed_us;
-	u32			heard_us; /* the latest answer */
 	u32			late_us; /* an answer, 0: not known */
 	struct drwa_up_bearer	bearer[UP_BEARERS];
 	bool			queue;	/* of several, below mq: all bearers are ours otherwise */
@@ -422,7 +418,6 @@ static bool drwa_up_counts(const struct drwa_up_bearer *b, u32 grant, enum drwa_
 /* Of a query after which nobody asked: the answer cannot be another one's. */
 static void drwa_up_time_answer(struct drwa_up_sched_data *q, u32 now_us)
 {
-	q->heard_us = now_us;
 	if (!q->timed)
 		return;
 	q->timed = false;
@@ -728,8 +723,7 @@ static void drwa_up_forget(struct drwa_up_sched_data *q, u32 now_us)
  * would stay as wide as it began.
  *
  * How late answers come is learnt now and then from one that no other can be taken for: the
- * others, which come as often as they were asked for, are back by then, whatever was learnt
- * before, and none is asked for until it is there.
+ * others are back by then, and none is asked for until it is there.
  */
 static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 {
@@ -741,8 +735,6 @@ static void drwa_up_ask(struct drwa_up_sched_data *q, u32 now_us)
 	else if (learn)
 		period_us += 2 * q->late_us;
 	if (now_us - q->asked_us < period_us || !drwa_up_can_ask(q))
-		return;
-	if (learn && now_us - q->heard_us < UP_ALONE_US)
 		return;
 	q->timed = learn;
 	q->asked_us = now_us;
